@@ -38,11 +38,13 @@ rill_status rill__fail_failed_record(struct rill__event *event) {
 
 /* ---- fences ---- */
 
-/* What was claimed before a fork is not in the child. */
+/* The child of a fork changes this number, which ends all claims made by the parent's threads. */
 static uint32_t claims = 1;
 static bool is_claimed(const struct rill__fence *fence) { return fence->claim == claims; }
 void rill__held_claims_end(void) { claims++; }
 
+/* An owned mark was never published, so it is retired like a released event; a mark that is the event only loses a
+ * reference. */
 static void destroy_fence(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
@@ -73,6 +75,8 @@ void rill__fence_unref(struct rill__fence *fence) {
   RILL_ASSERT_HELD_LOCKED();
   RILL_ASSERT(fence->references > 0 && (fence->references > 1 || (fence->waits == 0 && fence->blocked == NULL)),
               "who waits for a fence has a reference");
+  /* A call may have loaded the pointer from its event just before it was detached, so the memory is freed only when all
+   * current epochs have ended. */
   if (--fence->references > 0) return;
   rill__failure_unref(fence->failure);
   rill__object_defer(&fence->base);
@@ -85,6 +89,8 @@ void rill__fence_set_state(struct rill__fence *fence, enum fence_state state) {
   atomic_store_explicit(&fence->state, state, memory_order_release);
 }
 
+/* The blocked queues only become ready here. The caller submits them by rill__held_run, after it has released the
+ * lock. */
 static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
   rill__fence_set_state(fence, state);
   while (fence->blocked != NULL) {
@@ -103,6 +109,8 @@ void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool
   fence->mark_is_event = is_event;
   if (is_event) {
     rill__ref(&mark->base);
+    /* From here on the waits in queues are for the event itself: until they are submitted, a new record of the event
+     * must use another mark. */
     rill__core(mark)->awaited += fence->waits;
   }
   resolve_fence(fence, FENCE_ISSUED);
@@ -120,14 +128,15 @@ void rill__fence_add_wait(struct rill__fence *fence) {
   if (fence->mark_is_event) rill__core(fence->mark)->awaited++;
 }
 
-/* An event that is its own mark stands for itself again when nothing waits for it and nobody is recording it. */
+/* Lets an event that is its own mark stand for itself again, if no wait is queued for it and no thread is recording
+ * it. */
 static void detach_unawaited(struct rill__event *event) {
   const struct rill__fence *fence = rill__event_fence(event);
   if (fence == NULL || !fence->mark_is_event || rill__core(event)->awaited > 0 || is_claimed(fence)) return;
   rill__event_detach(event, RILL__EVENT_RECORDED);
 }
 
-/* The last wait for a mark may be for an older fence than the event's. */
+/* The last wait for a mark may be for an older fence than the one that the event stands for now. */
 void rill__fence_remove_wait(struct rill__fence *fence) {
   RILL_ASSERT(fence->waits > 0 && (!fence->mark_is_event || rill__core(fence->mark)->awaited > 0),
               "a fence, and the event that is its mark, count the waits that are queued");
@@ -138,6 +147,8 @@ void rill__fence_remove_wait(struct rill__fence *fence) {
 
 /* ---- what an event stands for ---- */
 
+/* Takes no lock: each state is stored with release order after the fields that it makes valid, and the caller's epoch
+ * keeps the fence allocated even if the event is detached meanwhile. */
 enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point) {
   const uint32_t state = atomic_load_explicit(&rill__core(event)->state, memory_order_acquire);
   if (state == RILL__EVENT_RECORDED) return RILL__RECORD_ISSUED;
@@ -159,12 +170,13 @@ void rill__event_attach(struct rill__event *event, struct rill__fence *fence) {
   RILL_ASSERT_HELD_LOCKED();
   fence->references++;
   fence->created = rill__held_serial;
+  /* The fence is stored before the state: a thread that reads FENCED without the lock then finds a fence. */
   atomic_store_explicit(&rill__core(event)->fence, fence, memory_order_release);
   atomic_store(&rill__core(event)->state, RILL__EVENT_FENCED);
   if (old != NULL) rill__fence_unref(old);
 }
 
-/* The pointer stays for those who have just seen FENCED. */
+/* The event keeps its pointer to the fence for threads that have just read FENCED without the lock. */
 void rill__event_detach(struct rill__event *event, enum rill__event_state after) {
   struct rill__fence *const fence = atomic_load(&rill__core(event)->fence);
   RILL_ASSERT_HELD_LOCKED();
@@ -174,6 +186,7 @@ void rill__event_detach(struct rill__event *event, enum rill__event_state after)
   rill__fence_unref(fence);
 }
 
+/* Reads the event's fence again after each wait: the thread that had the claim may have attached another fence. */
 struct rill__fence *rill__event_claim(struct rill__event *event) {
   struct rill__fence *fence;
   while ((fence = rill__event_fence(event)) != NULL && is_claimed(fence)) rill__held_await_change();
@@ -187,6 +200,7 @@ void rill__event_unclaim(struct rill__fence *fence) {
   rill__held_changed();
 }
 
+/* Claims the fence first, because a record in progress may be about to make another mark the event's last record. */
 bool rill__event_share(struct rill__event *event) {
   rill__held_lock();
   struct rill__fence *const fence = rill__event_claim(event);
@@ -206,6 +220,8 @@ void rill__event_export(struct rill__event *event) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
+  /* An event of another process may be recorded there at any time, so waits must go to the driver, never into a queue
+   * that only this process would submit. */
   (void)atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
@@ -219,6 +235,7 @@ void rill__event_export(struct rill__event *event) {
   rill__held_run();
 }
 
+/* An AWAITED fence stays: streams are held for it and would never be submitted. */
 bool rill__held_leave_fence(struct rill__event *event) {
   rill__held_lock();
   const struct rill__fence *const fence = rill__event_fence(event);
@@ -228,6 +245,7 @@ bool rill__held_leave_fence(struct rill__event *event) {
   return !awaited;
 }
 
+/* The message is formatted before the lock is taken, and the queues are submitted after it is released. */
 void rill__event_abandon(struct rill__event *event) {
   if (RILL__LIKELY(atomic_load(&rill__core(event)->state) != RILL__EVENT_FENCED)) return;
   char text[300];
@@ -253,7 +271,7 @@ rill_status rill__fail_captured_record(struct rill__event *event) {
 
 /* ---- recording ---- */
 
-/* A capture would never complete the record. */
+/* Refuses a record in a capture for which streams are held: the capture would never complete the record. */
 static rill_status refuse_capture_of_record(const struct rill__event *event, struct rill__stream *stream) {
   bool capturing = false;
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
@@ -261,7 +279,8 @@ static rill_status refuse_capture_of_record(const struct rill__event *event, str
   return capturing ? rill__capture_fail_awaited(stream, event) : RILL_OK;
 }
 
-/* Waits for the event's last record are queued: the new one goes to an event of its own, with a fence for it. */
+/* Directs the new record to an event of its own, with a fence for it, because waits for the event's last record are
+ * queued. */
 static rill_status set_apart(struct rill__recording *recording) {
   struct rill__event *mark = NULL;
   RILL_TRY(rill__mark_new(recording->event, &mark));
@@ -275,8 +294,8 @@ static rill_status set_apart(struct rill__recording *recording) {
   return RILL_OK;
 }
 
-/* The stream has to be looked at under the lock: an older look may have been before it was held, and what was recorded
- * since then, in its queue, is later than what the driver would record now. */
+/* Whether the stream is held has to be read under the lock: an earlier result may be from before the stream was held. A
+ * record queued in the stream since then is later than the one that the driver would get now. */
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
                                   struct rill__event *event) {
   *recording = (struct rill__recording){ .event = event, .target = event };
@@ -287,6 +306,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   const bool apart = fence != NULL && rill__core(event)->awaited > 0 && !rill__event_is_shared(event);
   recording->held = rill__is_held(stream);
   if (fence != NULL) {
+    /* The reference keeps the fence past the detach, for the streams that are held for it. */
     fence->references++;
     recording->fence = fence;
     recording->replaces_queued = state == FENCE_QUEUED;
@@ -304,7 +324,7 @@ static bool count_first_record(struct rill__event *event, uint32_t *state) {
   return atomic_compare_exchange_strong(&rill__core(event)->state, state, RILL__EVENT_RECORDED);
 }
 
-/* Not under the lock, which comes after that of captures. */
+/* Call this without the lock, because the lock of captures is taken before it. */
 static bool count_as_recorded(struct rill__event *event) {
   uint32_t state;
   if (count_first_record(event, &state)) return true;
@@ -312,15 +332,16 @@ static bool count_as_recorded(struct rill__event *event) {
   return state == RILL__EVENT_CAPTURED;
 }
 
-/* The first record of an event for which streams are held. */
+/* Issues the first record of an event for which streams are held. */
 static void issue_awaited(struct rill__event *event, struct rill__fence *fence) {
   rill__fence_issue(fence, event, true);
   detach_unawaited(event);
 }
 
-/* What is queued for the event keeps its fence; the event is what its native event says now. */
+/* Work queued for the event keeps its fence. The event now stands for its native event. */
 void rill__event_recorded_natively(struct rill__event *event) {
-  atomic_store_explicit(&rill__core(event)->recorded_on, 0, memory_order_relaxed); /* nowhere that is known */
+  /* the place of this record is not known */
+  atomic_store_explicit(&rill__core(event)->recorded_on, 0, memory_order_relaxed);
   if (RILL__LIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_RECORDED) || count_as_recorded(event)) return;
   uint32_t state;
   rill__held_lock();
@@ -334,20 +355,21 @@ void rill__event_recorded_natively(struct rill__event *event) {
   rill__held_unlock();
 }
 
-/* A record of an event that stood for no fence when it began, and came before whatever it stands for meanwhile. */
+/* Ends a record of an event that stood for no fence when the record started. The record precedes whatever the event
+ * stands for by now. */
 static void end_first(struct rill__event *event) {
   if (RILL__LIKELY(count_as_recorded(event))) return;
   uint32_t state;
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
-  if (fence == NULL) (void)count_first_record(event, &state); /* the wait that gave it one was refused */
+  if (fence == NULL) (void)count_first_record(event, &state); /* the wait that attached a fence was refused */
   if (fence != NULL && rill__fence_state(fence) == FENCE_AWAITED) issue_awaited(event, fence);
   rill__held_unlock();
   rill__held_run();
 }
 
-/* The event stands for the record, unless a later one was queued meanwhile: for the same fence, if that was awaited, or
- * for another one.  Under the lock. */
+/* Makes the event stand for the record, unless a later record was queued meanwhile: for the same fence, if that was
+ * AWAITED, or for another one. Call it under the lock. */
 static void end_fenced(const struct rill__recording *recording) {
   struct rill__event *event = recording->event;
   struct rill__fence *fence = recording->fence;

@@ -28,7 +28,8 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
-/* What was held for its events goes on, without the claim: launches of the object may be among that. */
+/* Submits what was held for the graph's events. It does so after giving up the claim, because launches of the same
+ * object may be among that work. */
 static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   const bool records = recorded && rill__core(exec)->records > 0;
   if (records) for_each_record(exec, rill__event_recorded_natively);
@@ -36,14 +37,14 @@ static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   if (records) rill__held_run();
 }
 
-/* The object is claimed. */
+/* Call it while the object is claimed. */
 static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__operation_exec(exec, &operation));
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-/* A launch comes after those that are held: in their queue, or when they have been handed over. */
+/* A launch has to come after the held launches of its object: in the same queue, or after those have been submitted. */
 static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
   for (;;) {
@@ -59,7 +60,7 @@ static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__s
 
 _Atomic bool rill__graphs_in_steps;
 
-/* A step that only orders others, or whose memory is there as long as the execution object. */
+/* Returns true for a step that only orders others, or whose memory lives as long as the execution object. */
 static bool has_no_work(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_EMPTY || operation->kind == RILL_NODE_ALLOC || operation->kind == RILL_NODE_FREE;
 }
@@ -80,13 +81,16 @@ static rill_status submit_graph(struct rill__stream *stream, struct rill__graph_
     return rill__submit_graph(stream, exec);
   }
   rill_status status = RILL_OK;
-  for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) { /* each comes after those that it depends on */
+  /* every step comes after the steps that it depends on */
+  for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
     const struct rill__operation *const operation = exec->steps[i].operation;
     if (!has_no_work(operation)) status = rill__submit_operation(stream, operation);
   }
   return status;
 }
 
+/* The stream may stop being held between two checks; `taken` is then false, and the launch goes to the driver. After a
+ * failed submission nothing was recorded, so end_launch must not treat the graph's events as recorded. */
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   bool taken = false;
@@ -113,6 +117,7 @@ static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *st
   return stream->base.device->backend->graph->upload != NULL ? rill__submit_upload(stream, exec) : RILL_OK;
 }
 
+/* Waits for a submission in progress first: an upload must not be refused because of a hold that is just ending. */
 rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill__held_settle(stream);
   RILL_TRY(rill__exec_claim_to_change(exec));
@@ -121,6 +126,8 @@ rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__strea
   return status;
 }
 
+/* Claims the object without checking for held launches: this is one of them, and those after it are in the same
+ * queue. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   rill__exec_claim(exec);

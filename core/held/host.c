@@ -1,4 +1,4 @@
-/* The lock of all that is held, and what waits for it on the host. */
+/* The lock of held work, and waits of the host for held work. */
 #include "core/device/life.h"
 #include "core/held/queue.h"
 #include "core/sync/events.h"
@@ -10,6 +10,8 @@ static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t held_once = PTHREAD_ONCE_INIT;
 
+/* Sets the function pointers at the first use of the lock: no stream can be held before that, so nothing has to be
+ * called. */
 static void prepare_held(void) {
   atomic_store(&rill__device_lost_held, rill__held_device_lost);
   atomic_store(&rill__event_leave_fence, rill__held_leave_fence);
@@ -43,7 +45,8 @@ void rill__held_await_change(void) {
 
 /* ---- fork ---- */
 
-/* The operations stay where they are: what they own may be another thread's, which is not here. */
+/* Empties all queues without freeing their operations: an operation may own something that belongs to a thread that
+ * does not exist in the child. */
 static void drop_all(void) {
   for (struct held_op *op = rill__held_any.oldest; op != NULL; op = op->newer) {
     if (rill__held_is(op, RILL__OPERATION_EXEC)) atomic_store(&rill__core(op->operation->exec)->held_launches, 0);
@@ -72,7 +75,7 @@ static void drop_all(void) {
 }
 
 void rill__held_after_fork(void) {
-  prepare_held(); /* the parent's waiters are not here */
+  prepare_held(); /* the parent's waiting threads do not exist in the child */
   drop_all();
   rill__held_claims_end();
   rill__held_changed();
@@ -82,7 +85,7 @@ void rill__held_after_fork(void) {
 
 static void deadline_after(struct timespec *at, uint64_t ns) {
   (void)clock_gettime(CLOCK_MONOTONIC, at);
-  const uint64_t limit = (uint64_t)INT32_MAX * 1000000000u; /* for ever, nearly */
+  const uint64_t limit = (uint64_t)INT32_MAX * 1000000000u; /* about 68 years */
   if (ns > limit) ns = limit;
   at->tv_sec += (time_t)(ns / 1000000000u);
   at->tv_nsec += (long)(ns % 1000000000u);
@@ -99,7 +102,7 @@ static uint64_t time_left(const struct timespec *until) {
   return left > 0 ? (uint64_t)left : 0;
 }
 
-/* Waits for a change; false if the time is over.  Under the lock. */
+/* Waits for a change under the lock. Returns false if the time has elapsed. */
 static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   if (ns == RILL__FOREVER) {
     rill__held_await_change();
@@ -127,16 +130,18 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   while (target > 0 && queue->done < target && in_time && atomic_load(&device->lost) == RILL_OK) {
     in_time = wait_for_change(&until, *ns);
   }
+  /* The work may have been submitted just as the time elapsed: that counts as in time. */
   in_time |= target == 0 || queue->done >= target;
   if (!in_time) rill__held_describe(queue, &chain);
   rill__held_unlock();
-  RILL_TRY(rill__check_usable(device)); /* a lost device ends the wait, and fails what was held, in either order */
+  /* the loss of a device ends the wait and fails the held work, in either order */
+  RILL_TRY(rill__check_usable(device));
   if (!in_time) return fail_time_out(&stream->base, *ns, &chain);
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
   return RILL_OK;
 }
 
-/* Nothing keeps what is queued from being handed over.  Under the lock. */
+/* Returns true if nothing prevents the queue from being submitted. Call it under the lock. */
 static bool is_handed_over(const struct rill__queue *queue) {
   const struct held_op *op = queue->first;
   return queue->link == NULL || op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence);
@@ -144,10 +149,11 @@ static bool is_handed_over(const struct rill__queue *queue) {
 
 void rill__held_settle(struct rill__stream *stream) {
   struct rill__thread *const self = rill__self;
+  /* A host call must not block here: the queue may wait for the end of that same host call. */
   if (RILL__LIKELY(!rill__is_held(stream)) || rill__in_host_call) return;
   const bool inside = !rill__is_outside_epochs();
   if (inside) rill__leave(&self);
-  rill__held_run(); /* what is ready waits for nobody else */
+  rill__held_run(); /* submits what is ready, which no other thread may be about to do */
   rill__held_lock();
   while (rill__is_held(stream) && is_handed_over(rill__core(stream)->queue)) rill__held_await_change();
   rill__held_unlock();
@@ -187,7 +193,8 @@ rill_status rill__held_failure(struct rill__stream *stream) {
   return status;
 }
 
-/* Under the lock; the fence is referenced meanwhile.  False if the time is over, and the record is still queued. */
+/* Call it under the lock, with a reference to the fence. Returns false if the time has elapsed and the record is still
+ * queued. */
 static bool wait_for_fence(const struct rill__fence *fence, const struct timespec *until, uint64_t ns) {
   bool in_time = true;
   while (rill__fence_state(fence) == FENCE_QUEUED && in_time && atomic_load(&fence->base.device->lost) == RILL_OK) {
@@ -214,6 +221,7 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, s
     failed = rill__fence_state(fence) == FENCE_FAILED;
     if (rill__fence_state(fence) == FENCE_ISSUED) *point = fence->mark;
   }
+  /* The mark is referenced before the fence's reference is dropped, because the fence may own the mark. */
   if (*point != NULL) rill__ref(&(*point)->base);
   if (fence != NULL) rill__fence_unref(fence);
   rill__held_unlock();
@@ -240,7 +248,7 @@ void rill__held_explain(struct rill__stream *stream, struct rill__text *text) {
                  chain.text[0] != '\0' ? ": record the event first" : "");
 }
 
-/* A queue of the device with work up to the serial number. */
+/* Returns a queue of the device with work up to the serial number, or NULL. */
 static struct rill__queue *find_queue(const struct rill__device *device, uint64_t serial) {
   struct rill__queue *queue = rill__held_queues;
   while (queue != NULL &&
@@ -268,7 +276,8 @@ bool rill__record_is_held(struct rill__event *event) {
   return fence != NULL && fence->queue != NULL;
 }
 
-/* Nothing that is queued from now on names the memory, but may use any: so of that alone the age counts. */
+/* Operations queued from now on cannot name the memory any more, but may still use any memory. So for operations that
+ * may use any memory, only those that are queued already count. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range) {
   if (atomic_load(&rill__held_count) == 0) return;
   rill__held_lock();

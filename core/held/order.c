@@ -1,19 +1,21 @@
-/* The order of held work: what a queue waits for, and that no record is queued after a wait for itself. */
+/* The order of held work: what a queue waits for, and the check that no record is queued after a wait for itself. */
 #include "core/held/queue.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A wait depends on what comes before it in its queue, and on what comes before the record of its fence.  A cycle can
- * only be closed by the record of an event for which streams wait already, so that is when it is looked for.
+/* A wait depends on everything before it in its queue, and on everything before the record of its fence. Only the
+ * record of an event for which streams already wait can close a cycle, so the search runs for such records alone.
  *
- * Usually the record was queued before the wait, so that it has the smaller serial number.  The exceptions are the
- * records that this file was asked about.  If the last of them came before the fence was made, everything that the
- * record now depends on is older than what it depends on; then what is older than the fence needs no look. */
-static uint64_t last_exception; /* serial number of the last record that came after a wait for it */
+ * Usually a record is queued before the wait for it, and has the smaller serial number. The exceptions are the records
+ * that this file checks. If the last exception precedes the creation of the goal's fence, everything younger than the
+ * fence depends only on older entries. A path to a wait for the fence, which is younger than the fence, then never
+ * leads through a wait older than the fence, so the search skips those.
+ */
+static uint64_t last_exception; /* serial number of the last record that was queued after a wait for it */
 static uint64_t searches;
 
-/* Puts a wait on the stack, unless the search has been there. */
+/* Pushes a wait onto the stack, unless the search has visited it. */
 static void visit(struct held_op *op, struct held_op *from, uint64_t oldest, struct held_op **stack) {
   if (op == NULL || op->serial < oldest || op->wait.search == searches) return;
   op->wait.search = searches;
@@ -22,8 +24,7 @@ static void visit(struct held_op *op, struct held_op *from, uint64_t oldest, str
   *stack = op;
 }
 
-/* A wait for `goal` that has to be over before the end of the queue is reached, or NULL.  Each wait is looked at once.
- */
+/* Returns a wait for `goal` that has to end before the end of the queue is reached, or NULL. Visits each wait once. */
 static struct held_op *find_wait(const struct rill__queue *queue, const struct rill__fence *goal) {
   const uint64_t oldest = goal->created >= last_exception ? goal->created : 0;
   struct held_op *stack = NULL;
@@ -52,10 +53,10 @@ static void add_link(struct held_chain *chain, const struct rill__stream *stream
 
 static bool has_room(const struct held_chain *chain) { return strlen(chain->text) < sizeof chain->text - 1; }
 
-/* The way from `queue` to the wait that was found, which the search noted from its end. */
+/* Describes the path from `queue` to the wait that was found. The search has stored the path from its end. */
 static void describe_way(const struct rill__queue *queue, struct held_op *found, struct held_chain *chain) {
   struct held_op *way = NULL;
-  for (struct held_op *op = found; op != NULL;) { /* turned round, with `pending` as the link */
+  for (struct held_op *op = found; op != NULL;) { /* reverses the path, with `pending` as the link */
     struct held_op *from = op->wait.from;
     op->wait.pending = way;
     way = op;
@@ -85,11 +86,11 @@ rill_status rill__held_check_order(struct rill__queue *queue, const struct rill_
                                    const struct rill__event *event) {
   struct held_op *found = find_wait(queue, fence);
   if (RILL__LIKELY(found == NULL)) {
-    last_exception = rill__held_serial + 1; /* the record's */
+    last_exception = rill__held_serial + 1; /* the serial number that this record is going to get */
     return RILL_OK;
   }
   struct held_chain chain = { "" };
   describe_way(queue, found, &chain);
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a record of %s on %s could only be reached through itself%s",
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a record of %s on %s would wait for itself (cycle)%s",
                     rill__name_of(&event->base).text, rill__name_of(&queue->stream->base).text, chain.text);
 }

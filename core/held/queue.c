@@ -1,4 +1,4 @@
-/* What is put into the queues of held streams. */
+/* Adding work to the queues of held streams. */
 #include "core/held/queue.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@ struct held_list rill__held_named, rill__held_any;
 
 struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 
-/* Notes registered memory that a copy or fill names, which ends inside what it starts in. */
+/* Notes the registered memory that a copy or fill names. It is enough to look up the first byte: a range that is used
+ * ends inside the registration in which it starts. */
 static void name_memory(struct held_op *op, const void *p) {
   struct rill__held_range (*find)(const void *) = atomic_load(&rill__held_find_range);
   if (find != NULL) op->named[op->named[0].object != NULL] = find(p);
@@ -41,7 +42,7 @@ void rill__held_ops_free(struct held_op *list) {
   }
 }
 
-/* Takes the operation over in any case; NULL: a wait. */
+/* Takes over the operation even on failure. `operation` is NULL for a wait. */
 static rill_status new_op(struct rill__operation *operation, struct held_op **out) {
   *out = calloc(1, sizeof **out);
   if (*out == NULL) {
@@ -57,7 +58,7 @@ static rill_status new_op(struct rill__operation *operation, struct held_op **ou
 /* ---- queues; under the lock ---- */
 
 #if RILL_CHECKS
-/* Looks at all entries. */
+/* Checks all entries. */
 static void assert_queue(const struct rill__queue *queue) {
   const struct held_op *last = NULL, *last_wait = NULL;
   uint64_t position = queue->removed;
@@ -105,7 +106,7 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
   return RILL_OK;
 }
 
-/* A kernel, a function of the host and a graph may use anything. */
+/* Kernels, host calls and graphs may use any memory. */
 static struct held_list *list_for(const struct held_op *op) {
   switch (op->operation->kind) {
     case RILL_NODE_COPY:
@@ -116,7 +117,7 @@ static struct held_list *list_for(const struct held_op *op) {
   }
 }
 
-/* A wait uses no memory. */
+/* Adds an operation to the list of its kind. Waits use no memory and are in neither list. */
 static void list_op(struct rill__queue *queue, struct held_op *op) {
   if (rill__held_is_wait(op)) return;
   if (rill__held_is(op, RILL__OPERATION_EXEC)) {
@@ -158,7 +159,7 @@ static void append_op(struct rill__queue *queue, struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
   RILL_ASSERT(rill__is_held(queue->stream), "what is queued is queued for a stream that is held");
 #if RILL_CHECKS
-  if ((queue->pushed & (queue->pushed - 1)) == 0) assert_queue(queue); /* seldom, so that it costs little for each */
+  if ((queue->pushed & (queue->pushed - 1)) == 0) assert_queue(queue); /* seldom, to keep the average cost small */
 #endif
   op->position = ++queue->pushed;
   op->serial = ++rill__held_serial;
@@ -190,6 +191,8 @@ struct held_op *rill__queue_remove_first(struct rill__queue *queue) {
   return op;
 }
 
+/* Host calls stay queued, since an accepted host call always runs. The removed operations are returned instead of
+ * freed: freeing them drops references, which must not happen under the lock. */
 void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead) {
   const rill_status status = failure != NULL ? failure->status : RILL_ERROR_OUT_OF_MEMORY;
   for (struct held_op **link = &queue->first; *link != NULL;) {
@@ -219,12 +222,13 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
 #if RILL_CHECKS
   assert_queue(queue);
 #endif
+  /* Only the first failure is stored: the user needs the cause, not what followed from it. */
   struct rill__failure *none = NULL;
   if (failure != NULL && atomic_compare_exchange_strong(&rill__core(queue->stream)->failure, &none, failure))
     failure->references++;
 }
 
-/* Takes the operation if the stream is held; if not, it stays the caller's. */
+/* Takes the operation if the stream is held; otherwise the caller keeps it. */
 static rill_status push(struct rill__stream *stream, struct held_op *op, bool *taken) {
   rill_status status = RILL_OK;
   *taken = false;
@@ -251,7 +255,7 @@ rill_status rill__held_push(struct rill__stream *stream, struct rill__operation 
 
 /* ---- submissions that are diverted ---- */
 
-/* Takes the operation over in any case. */
+/* Takes over the operation even on failure. */
 static rill_status divert(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
   if (rill__is_captured(stream)) return rill__capture_add(stream, operation, taken);
   return rill__held_push(stream, operation, NULL, taken);
@@ -279,7 +283,8 @@ rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-/* The launch that the driver is given instead, if nobody takes this one, still reads the payload. */
+/* The operation borrows the payload until it is known that the launch was taken. If it was not, the caller submits the
+ * launch to the driver and still needs the payload. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken) {
   struct rill__operation *operation = NULL;
@@ -299,7 +304,7 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
 
 /* ---- records ---- */
 
-/* Queues the record for `fence`.  Under the lock. */
+/* Queues the record for `fence`. Call it under the lock. */
 static void append_record(struct rill__queue *queue, struct held_op *op, struct rill__fence *fence) {
   op->fence = fence;
   fence->references++;
@@ -310,7 +315,7 @@ static void append_record(struct rill__queue *queue, struct held_op *op, struct 
   rill__fence_set_state(fence, FENCE_QUEUED);
 }
 
-/* `fence`: a new one, for an event that is not awaited.  Under the lock. */
+/* `fence`: a new fence, used if the event is not AWAITED. Call it under the lock. */
 static rill_status queue_record(struct rill__queue *queue, struct rill__event *event, struct held_op *op,
                                 struct rill__fence *fence) {
   RILL_TRY(check_room(queue, op));
@@ -318,6 +323,8 @@ static rill_status queue_record(struct rill__queue *queue, struct rill__event *e
   const bool awaited = before != NULL && rill__fence_state(before) == FENCE_AWAITED;
   if (awaited) RILL_TRY(rill__held_check_order(queue, before, event));
   append_record(queue, op, awaited ? before : fence);
+  /* Attached after the record has been queued: a thread that reads the event without the lock must not find a fence
+   * that is not QUEUED yet. */
   if (!awaited) rill__event_attach(event, fence);
   return RILL_OK;
 }
@@ -359,7 +366,7 @@ static rill_status check_may_hold(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
-/* Under the lock.  False if the stream is capturing. */
+/* Call it under the lock. Returns false if the stream is capturing. */
 static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__HELD)) return false;
@@ -374,23 +381,24 @@ static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   queue->link_held = &rill__held_queues;
   if (queue->next_held != NULL) queue->next_held->link_held = &queue->next_held;
   rill__held_queues = queue;
+  /* Work is queued for the stream, so the stream must live until end_hold, even if the user releases it. */
   rill__ref(&stream->base);
   atomic_fetch_add(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_add(&rill__held_count, 1);
   return true;
 }
 
-/* What a wait needs, made before the lock is taken. */
+/* What a wait needs, allocated before the lock is taken. */
 struct new_wait {
   struct rill__stream *stream;
   struct rill__event *event;
   struct held_op *op;
-  struct rill__fence *fence; /* for an event that stands for none */
+  struct rill__fence *fence; /* used if the event stands for no fence */
   struct rill__queue *queue;
   bool capturing;
 };
 
-/* Puts a wait for the fence into the stream's queue.  Under the lock. */
+/* Queues a wait for the fence on the stream. Call it under the lock. */
 static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) {
   struct rill__stream *stream = wait->stream;
   if (!rill__is_held(stream)) {
@@ -407,14 +415,19 @@ static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) 
   return RILL_OK;
 }
 
-/* Makes the event stand for a fence until its first record; false if that has been made meanwhile.  The release of the
- * last reference looks for the fence after it has made the handle stale. */
+/* Makes the event stand for a fence until its first record; returns false if that record was made meanwhile.
+ *
+ * The last release of the event makes its handle stale first and then looks for the fence. So either that release finds
+ * the fence, or the check below finds the event dead.
+ */
 static bool await_first(struct new_wait *wait, rill_status *status) {
   struct rill__event *event = wait->event;
   struct rill__fence *fence = wait->fence;
   uint32_t state = RILL__EVENT_UNRECORDED;
   fence->references++;
   fence->created = rill__held_serial;
+  /* The fence is stored before the state, as in rill__event_attach. If the record wins, the pointer stays, and nothing
+   * reads it while the state is not FENCED. */
   atomic_store(&rill__core(event)->fence, fence);
   if (!atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_FENCED)) {
     rill__fence_unref(fence);
@@ -429,7 +442,7 @@ static bool await_first(struct new_wait *wait, rill_status *status) {
   return true;
 }
 
-/* Under the lock.  `failed`: the event's last record is. */
+/* Call it under the lock. `failed`: set if the event's last record failed. */
 static rill_status submit_wait(struct new_wait *wait, struct rill__event **point, bool *taken, bool *failed) {
   struct rill__event *event = wait->event;
   rill_status status = RILL_OK;
@@ -445,8 +458,10 @@ static rill_status submit_wait(struct new_wait *wait, struct rill__event **point
     return RILL_OK;
   }
   if (state == FENCE_QUEUED && fence->queue == rill__core(wait->stream)->queue)
-    return RILL_OK; /* in order with itself */
+    return RILL_OK; /* the queue already orders the wait after the record */
   if (fence != NULL) return queue_wait(wait, fence);
+  /* The stream is held and the driver has the record. The fence is issued before the wait is queued, so the wait counts
+   * in the event's `awaited`, and a later record of the event uses another mark. */
   rill__fence_issue(wait->fence, event, true);
   RILL_TRY(queue_wait(wait, wait->fence));
   rill__event_attach(event, wait->fence);
@@ -458,6 +473,7 @@ static rill_status prepare_wait(struct new_wait *wait) {
   RILL_TRY(new_op(NULL, &wait->op));
   RILL_TRY(rill__fence_new(wait->event, &wait->fence));
   if (rill__is_held(stream)) return RILL_OK;
+  /* The queue is allocated before the lock is taken, and freed by the caller if hold() does not use it. */
   wait->queue = calloc(1, sizeof *wait->queue);
   RILL_REQUIRE(wait->queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
   return RILL_DISPATCH(stream, stream, is_capturing, stream, &wait->capturing);

@@ -1,13 +1,13 @@
-/* The queues of held streams and their fences (core/held/held.h).  Functions are called under the lock, but for those
- * that say otherwise. */
+/* The queues of held streams and their fences (core/held/held.h). Call these functions under the lock, unless the
+ * comment says otherwise. */
 #ifndef RILL_CORE_HELD_QUEUE_H
 #define RILL_CORE_HELD_QUEUE_H
 
 #include "core/held/held.h"
 
-enum { HELD_BYTES_MAX = 64 << 20 }; /* queued for one stream */
+enum { HELD_BYTES_MAX = 64 << 20 }; /* limit per stream */
 
-/* Why held work failed: for the next synchronize of its stream, and for the events that were recorded in it. */
+/* The reason why held work failed, for the next synchronize of its stream and for the events recorded in it. */
 struct rill__failure {
   uint32_t references;
   rill_status status;
@@ -18,39 +18,44 @@ struct rill__failure {
 enum fence_state { FENCE_AWAITED, FENCE_QUEUED, FENCE_ISSUED, FENCE_FAILED };
 
 struct rill__fence {
-  struct rill__object base;      /* never published: memory that goes when no call can be reading it */
-  _Atomic uint32_t state;        /* written under the lock */
-  uint32_t references, waits;    /* waits: how many are queued for it */
-  uint32_t claim;                /* of a thread that records the event; counted, so that a fork ends all */
-  bool mark_is_event;            /* the mark is the event itself, which is kept; else it is owned */
-  struct rill__event *mark;      /* ISSUED; NULL: there is nothing to wait for */
-  uint64_t created;              /* serial number of the last operation when the event got it */
-  struct rill__queue *queue;     /* QUEUED, and until the record has been handed over or has failed: where, ... */
-  struct held_op *wait_before;   /* ... after this wait, ... */
-  uint64_t wait_position;        /* ... which is at this position; 0: none */
-  struct rill__queue *blocked;   /* those whose first operation waits for it */
-  struct rill__watch *watches;   /* QUEUED: those that arrive when it is not any more (core/held/watch.h) */
-  struct rill__failure *failure; /* FAILED; NULL if memory ran out */
-  struct rill__name event;       /* for texts */
+  struct rill__object base;   /* never published: freed when no call can still be reading it */
+  _Atomic uint32_t state;     /* written under the lock */
+  uint32_t references, waits; /* waits: number of waits queued for the fence */
+  /* equals the current claim number while a thread records the event; a fork ends all claims by changing that number */
+  uint32_t claim;
+  bool mark_is_event;       /* true: `mark` is the event itself, and referenced; false: the fence owns the mark */
+  struct rill__event *mark; /* valid when ISSUED; NULL if there is nothing to wait for */
+  uint64_t created;         /* serial number of the last queued operation when the fence was attached to its event */
+  /* where the record is; valid when QUEUED and until the record is submitted or has failed */
+  struct rill__queue *queue;
+  struct held_op *wait_before;   /* last wait that precedes the record in that queue */
+  uint64_t wait_position;        /* position of that wait; 0 if there is none */
+  struct rill__queue *blocked;   /* queues whose first operation waits for this fence */
+  struct rill__watch *watches;   /* valid when QUEUED: the watches that arrive when that ends (core/held/watch.h) */
+  struct rill__failure *failure; /* valid when FAILED; NULL if memory ran out */
+  struct rill__name event;       /* for messages */
 };
 
 /* An entry of a queue: an operation, or a wait for a fence. */
 struct held_op {
   struct held_op *next;
-  struct rill__operation *operation; /* owned; NULL: a wait */
-  struct rill__fence *fence;         /* of a wait, or of a record once it is queued; referenced until it is taken out */
-  uint64_t position;                 /* in the queue, from 1 on */
-  uint64_t serial;                   /* among the entries of all queues */
-  struct held_op *older, *newer;     /* of rill__held_named or rill__held_any */
-  struct rill__held_range named[2];  /* registered memory that a copy or fill names; the first ones that are not NULL */
-  size_t bytes;                      /* of this struct and the operation */
-  uint32_t flags;                    /* of a record */
-  rill_status reported; /* of a host call: what it gets when it does not run normally; RILL_OK if it does */
-  const struct rill__copy_3d *deliver; /* rows that the host copies after the operation; in its payload, or NULL */
+  struct rill__operation *operation; /* owned; NULL for a wait */
+  struct rill__fence *fence; /* for a wait, and for a record once it is queued; referenced until the entry is removed */
+  uint64_t position;         /* in the queue, starting at 1 */
+  uint64_t serial;           /* among the entries of all queues */
+  struct held_op *older, *newer; /* neighbours in rill__held_named or rill__held_any */
+  /* registered memory that a copy or fill names; unused entries at the end are NULL */
+  struct rill__held_range named[2];
+  size_t bytes;   /* size of this struct and of the operation */
+  uint32_t flags; /* for a record */
+  /* for a host call: the status that it is called with if the work before it failed, else RILL_OK */
+  rill_status reported;
+  /* rows that the host copies after the operation; owned by its payload; may be NULL */
+  const struct rill__copy_3d *deliver;
   struct {
-    struct held_op *older, *newer;  /* waits of the queue */
-    uint64_t search;                /* the last search that came here (core/held/order.c), ... */
-    struct held_op *from, *pending; /* ... the wait that led to this queue, and the next to look at */
+    struct held_op *older, *newer;  /* neighbouring waits of the queue */
+    uint64_t search;                /* number of the last search that visited this wait (core/held/order.c) */
+    struct held_op *from, *pending; /* from: the wait that led here; pending: the next wait on the search's stack */
   } wait;
 };
 
@@ -59,51 +64,54 @@ static inline bool rill__held_is(const struct held_op *op, uint32_t kind) {
   return op->operation != NULL && op->operation->kind == kind;
 }
 
-/* Made when a stream is first held, and kept as long as the stream. */
+/* Created when a stream is first held; freed with the stream. */
 struct rill__queue {
-  struct rill__stream *stream;                /* kept while it is held */
-  struct rill__queue *next_held, **link_held; /* of all that are held */
-  struct rill__queue *next,
-      **link; /* of a fence that blocks it, or of the ready ones; link NULL: it is run, or not held */
+  struct rill__stream *stream;                /* referenced while the stream is held */
+  struct rill__queue *next_held, **link_held; /* list of all held queues */
+  /* list of the fence that blocks the queue, or of the ready queues; link is NULL while the queue is run or not held */
+  struct rill__queue *next, **link;
   struct held_op *first, **last;
   struct held_op *last_wait;
   size_t bytes;
-  uint64_t pushed, removed, done; /* positions: the last one queued, taken out, and handed over */
-  uint64_t submitting;            /* serial number of the operation that is being handed over; 0: none */
+  uint64_t pushed, removed, done; /* positions of the last operation queued, removed and submitted */
+  uint64_t submitting;            /* serial number of the operation being submitted; 0 if none */
 };
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
 
-/* Operations of all queues that may use memory, until they have been handed over or have failed: those that name the
- * memory, which count in registered memory as long, and those that may use any. */
+/* Operations of all queues that may use memory, until they have been submitted or have failed. rill__held_named has the
+ * operations that name their memory, which registered memory also counts in `uses`; rill__held_any has those that may
+ * use any memory. */
 struct held_list {
   struct held_op *oldest, *newest;
 };
 extern struct held_list rill__held_named, rill__held_any;
 
-/* The serial number of the oldest one of both; UINT64_MAX: there is none. */
+/* Returns the serial number of the oldest operation in both lists, or UINT64_MAX if there is none. */
 static inline uint64_t rill__held_oldest(void) {
   const uint64_t named = rill__held_named.oldest != NULL ? rill__held_named.oldest->serial : UINT64_MAX;
   const uint64_t any = rill__held_any.oldest != NULL ? rill__held_any.oldest->serial : UINT64_MAX;
   return named < any ? named : any;
 }
 
-extern uint64_t rill__held_serial; /* of the last operation that was queued */
+extern uint64_t rill__held_serial; /* serial number of the last operation queued */
 
 /* ---- core/held/queue.c ---- */
 
-/* Without the lock: frees a list of entries; and gives an operation to the stream's queue if it is held, else frees it.
- * `deliver`: as in the entry. */
+/* Frees a list of entries. Call it without the lock. */
 void rill__held_ops_free(struct held_op *list);
+/* Queues an operation if the stream is held, and frees it otherwise. `deliver`: as in the entry. Call it without the
+ * lock. */
 rill_status rill__held_push(struct rill__stream *stream, struct rill__operation *operation,
                             const struct rill__copy_3d *deliver, bool *taken);
 
-/* Takes the first operation out; and out of the list of all, when it has been handed over. */
+/* Removes the first operation from its queue. */
 struct held_op *rill__queue_remove_first(struct rill__queue *queue);
+/* Removes an operation from the list of its kind, after it has been submitted or has failed. */
 void rill__held_op_end(struct held_op *op);
 
-/* Takes all operations out but host calls, which get the status; those taken out are put on `dead`.  The stream's next
- * synchronize reports `failure`, if it is not NULL. */
+/* Removes all operations except host calls, which will be called with the failure's status, and adds the removed ones
+ * to `dead`. The stream's next synchronize reports `failure`, if it is not NULL. */
 void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead);
 
 void rill__queue_link(struct rill__queue *queue, struct rill__queue **list);
@@ -116,7 +124,7 @@ bool rill__held_leave_fence(struct rill__event *event);
 
 /* ---- core/held/fence.c ---- */
 
-/* Without the lock: a fence for a record of the event, with one reference, AWAITED; and a mark. */
+/* Create a fence for a record of the event (AWAITED, with one reference), and a mark. Call them without the lock. */
 rill_status rill__fence_new(struct rill__event *event, struct rill__fence **out);
 rill_status rill__mark_new(struct rill__event *event, struct rill__event **out);
 void rill__fence_unref(struct rill__fence *fence);
@@ -128,18 +136,19 @@ static inline bool rill__fence_is_pending(const struct rill__fence *fence) {
   return rill__fence_state(fence) <= FENCE_QUEUED;
 }
 
-/* QUEUED, ISSUED or FAILED. */
+/* `state`: QUEUED, ISSUED or FAILED. */
 void rill__fence_set_state(struct rill__fence *fence, enum fence_state state);
 
-/* ISSUED, with a mark that it owns or that is the event itself, or FAILED: what it blocks is ready. */
+/* Make the fence ISSUED, with a mark that it owns or that is the event itself, or FAILED. The queues that it blocked
+ * become ready. */
 void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event);
 void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure);
 
-/* A wait is queued for the fence, and is so no more. */
+/* Count a wait that is queued for the fence, and remove it from the count. */
 void rill__fence_add_wait(struct rill__fence *fence);
 void rill__fence_remove_wait(struct rill__fence *fence);
 
-/* What the event stands for, NULL if it is not FENCED; and whether it is this. */
+/* Returns the fence that the event stands for, or NULL if the event is not FENCED. */
 static inline struct rill__fence *rill__event_fence(struct rill__event *event) {
   return atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED ? atomic_load(&rill__core(event)->fence) : NULL;
 }
@@ -147,34 +156,34 @@ static inline bool rill__event_is_at(struct rill__event *event, const struct ril
   return rill__event_fence(event) == fence;
 }
 
-/* The event stands for `fence`, in which it gets a reference; and for that no more. */
+/* Make the event stand for `fence`, with a reference, and no longer stand for its fence. */
 void rill__event_attach(struct rill__event *event, struct rill__fence *fence);
 void rill__event_detach(struct rill__event *event, enum rill__event_state after);
 
-/* Others may record the native event, too. */
+/* Returns true if other code may also record the native event. */
 static inline bool rill__event_is_shared(const struct rill__event *event) {
   return event->interprocess || atomic_load(&event->foreign);
 }
 
-/* Records through a fence exclude each other.  The fence, NULL if the event has none, when nobody else has claimed
- * it. */
+/* Claims the event's fence, after waiting until no other thread has claimed it; NULL if the event has no fence. Records
+ * through a fence exclude each other by this claim. */
 struct rill__fence *rill__event_claim(struct rill__event *event);
 void rill__event_unclaim(struct rill__fence *fence);
-void rill__held_claims_end(void); /* in the child of a fork */
+void rill__held_claims_end(void); /* for the child of a fork */
 
-/* NULL if memory ran out. */
+/* Returns NULL if memory ran out. */
 struct rill__failure *rill__failure_new(rill_status status, int32_t code, const char *name, const char *text);
-void rill__failure_unref(struct rill__failure *failure); /* may be NULL */
+void rill__failure_unref(struct rill__failure *failure); /* accepts NULL */
 
 /* ---- core/held/order.c ---- */
 
-/* Refuses a record at the end of the queue for a fence that the queue waits for itself; else the fence may be queued
- * there. */
+/* Checks a record of the event at the end of the queue. Fails if the queue itself waits for the record's fence,
+ * directly or through other queues. */
 rill_status rill__held_check_order(struct rill__queue *queue, const struct rill__fence *fence,
                                    const struct rill__event *event);
 
-/* What the queue waits for, up to the event that nobody has recorded: ": stream "a" waits for event "x", ..."; or "".
- */
+/* What the queue waits for, up to the event that has never been recorded: ": stream "a" waits for event "x", ..."; or
+ * "". */
 struct held_chain {
   char text[600];
 };
@@ -182,12 +191,12 @@ void rill__held_describe(const struct rill__queue *queue, struct held_chain *out
 
 /* ---- core/held/run.c ---- */
 
-/* Without the lock: hands all that is ready to the driver.  Called by whoever made something ready. */
+/* Submits everything that is ready to the driver. Called without the lock, by the thread that made something ready. */
 void rill__held_run(void);
 
 /* ---- core/held/host.c ---- */
 
-void rill__held_changed(void); /* wakes who waits for a change */
+void rill__held_changed(void); /* wakes the threads that wait for a change */
 void rill__held_await_change(void);
 
 #endif

@@ -8,6 +8,8 @@ static rill_status record_elsewhere(struct rill__stream *stream, struct rill__ev
   return rill__held_record(stream, event, flags, taken);
 }
 
+/* Repeats because the stream may become held, or stop being held, between the two checks: RILL_DIVERT reads the state
+ * without the lock, rill__recording_begin reads it under the lock. */
 rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__recording recording;
   do {
@@ -22,6 +24,8 @@ rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event 
 rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__event *point = NULL;
   bool taken = false;
+  /* A wait for a captured event must be seen by the capture even if this stream is not captured: the wait joins the
+   * stream to the capture. */
   if (rill__is_captured(stream) || atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) {
     RILL_TRY(rill__capture_wait(stream, event, flags, &taken));
     if (taken) return RILL_OK;

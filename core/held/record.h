@@ -1,4 +1,4 @@
-/* Records and waits of any stream, held or not, and whether events are complete. */
+/* Records and waits of any stream, held or not, and queries of events. */
 #ifndef RILL_CORE_HELD_RECORD_H
 #define RILL_CORE_HELD_RECORD_H
 
@@ -7,10 +7,11 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Of a held or captured stream, a first record, or one of an event that stands for a fence. */
+/* Records on a held or captured stream, records an event for the first time, or records an event that stands for a
+ * fence. */
 rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
-/* Of a held or captured stream, or for an event that is not RECORDED. */
+/* Waits on a held or captured stream, or for an event that is not RECORDED. */
 rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 static inline rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
@@ -22,7 +23,7 @@ static inline rill_status rill__stream_record(struct rill__stream *stream, struc
   return rill__record_in_driver(stream, event, flags);
 }
 
-/* The event has been recorded, or the stream is to be held for it. */
+/* Waits for a recorded event, or holds the stream for an event that has never been recorded. */
 static inline rill_status rill__stream_wait_for(struct rill__stream *stream, struct rill__event *event,
                                                 uint32_t flags) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
@@ -32,7 +33,8 @@ static inline rill_status rill__stream_wait_for(struct rill__stream *stream, str
   return rill__submit_wait(stream, event, flags);
 }
 
-/* The same for an event that has been recorded, without flags. */
+/* Does the same for an event that has been recorded, without flags. Skips the wait if the event is known to be
+ * complete. */
 static inline rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
   struct rill__event *point = NULL;
   const bool complete = rill__event_meaning(event, &point) == RILL__RECORD_ISSUED && rill__known_complete(point);
@@ -41,7 +43,7 @@ static inline rill_status rill__stream_wait(struct rill__stream *stream, struct 
   return RILL_OK;
 }
 
-/* `point`: the event that was asked about. */
+/* Queries whether the event is complete. `point`: the event that the driver was queried about. */
 static inline rill_status rill__event_ask(struct rill__event *event, struct rill__event **point, bool *out) {
   *out = false;
   RILL_TRY(rill__check_usable(event->base.device));

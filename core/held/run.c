@@ -1,4 +1,4 @@
-/* Handing held work to the driver. */
+/* Submitting held work to the driver. */
 #include "core/diagnose/calls.h"
 #include "core/held/queue.h"
 #include "core/sync/submit.h"
@@ -21,7 +21,7 @@ static void report(void *user, rill_status stream_status) {
   call.fn(call.user, call.status);
 }
 
-/* The call was accepted, so it runs in any case; where the driver cannot take it, here. */
+/* Submits a host call. The call was accepted, so it has to run: if the driver refuses it, it runs on this thread. */
 static rill_status submit_held_host_call(struct rill__stream *stream, const struct held_op *op) {
   const rill_host_fn fn = op->operation->host_call.fn;
   void *const user = op->operation->host_call.user;
@@ -45,8 +45,7 @@ static void deliver_rows(void *user, rill_status stream_status) {
   if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
 }
 
-/* Where others may wait for the native event, and the fence is still what the event stands for, that is recorded, too.
- */
+/* Also records the native event, if other code may wait for it and the event still stands for this fence. */
 static rill_status record_shared(struct rill__stream *stream, const struct held_op *op) {
   struct rill__event *event = op->operation->event;
   rill__held_lock();
@@ -62,6 +61,8 @@ static rill_status record_shared(struct rill__stream *stream, const struct held_
   return status;
 }
 
+/* The driver gets the record before the fence is issued: a wait that finds the fence ISSUED is submitted
+ * immediately. */
 static rill_status submit_held_record(struct rill__stream *stream, struct held_op *op) {
   struct rill__event *event = op->operation->event, *mark = NULL;
   RILL_TRY(rill__mark_new(event, &mark));
@@ -116,7 +117,7 @@ static rill_status hand_over(struct rill__stream *stream, const struct held_op *
 
 /* ---- queues; under the lock ---- */
 
-/* The driver refused an operation: what comes after it fails, too. */
+/* Fails the rest of the queue after the driver has refused an operation. */
 static void fail_rest(struct rill__queue *queue, const struct held_op *op, struct held_op **dead) {
   const struct rill__error_record *error = rill__failure();
   struct rill__failure *failure =
@@ -126,18 +127,21 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
   rill__failure_unref(failure);
 }
 
-/* Hands the first operation over, and releases the lock meanwhile. */
+/* Submits the first operation, without the lock meanwhile. */
 static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
   struct held_op *op = rill__queue_remove_first(queue);
   RILL_ASSERT(queue->link == NULL && queue->submitting == 0, "one thread runs a queue");
   queue->submitting = op->serial;
   rill__held_unlock();
+  /* Removed operations are freed whenever the lock is released anyway, so the list stays short in a long queue. */
   rill__held_ops_free(*dead);
   *dead = NULL;
   const rill_status status =
       rill__held_is(op, RILL_NODE_EVENT_RECORD) ? submit_held_record(stream, op) : hand_over(stream, op);
   rill__held_lock();
+  /* `done` and the lists are updated before the waiting threads are woken, and a failed record fails its fence before
+   * the reference to the fence is dropped. */
   queue->submitting = 0;
   queue->done = op->position;
   rill__held_op_end(op);
@@ -156,7 +160,7 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
               "a stream is held until its last operation has reached the driver");
   *queue->link_held = queue->next_held;
   if (queue->next_held != NULL) queue->next_held->link_held = queue->link_held;
-  queue->done = queue->pushed; /* what failed was taken out */
+  queue->done = queue->pushed; /* failed operations were removed without being submitted */
   (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__HELD);
   atomic_fetch_sub(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_sub(&rill__held_count, 1);
@@ -164,11 +168,13 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
   rill__held_unlock();
   rill__held_ops_free(*dead);
   *dead = NULL;
+  /* Dropped without the lock, because this may destroy the stream, and last, because the queue belongs to the
+   * stream. */
   rill__unref(&stream->base);
   rill__held_lock();
 }
 
-/* Hands over what can go. */
+/* Submits operations until a wait blocks the queue or the queue is empty. */
 static void run_queue(struct rill__queue *queue, struct held_op **dead) {
   while (queue->first != NULL) {
     const struct held_op *op = queue->first;
@@ -178,7 +184,8 @@ static void run_queue(struct rill__queue *queue, struct held_op **dead) {
       return;
     }
     if (fence != NULL && rill__fence_state(fence) == FENCE_FAILED) {
-      struct rill__failure *failure = fence->failure; /* the wait's reference goes with it */
+      /* The failure belongs to the fence, whose last reference the removed wait may hold. */
+      struct rill__failure *failure = fence->failure;
       if (failure != NULL) failure->references++;
       rill__queue_fail(queue, failure, dead);
       rill__failure_unref(failure);
@@ -190,6 +197,8 @@ static void run_queue(struct rill__queue *queue, struct held_op **dead) {
   end_hold(queue, dead);
 }
 
+/* The caller's error record is suspended meanwhile: failures of held work are reported to the streams that they belong
+ * to, not to the thread that happens to submit. */
 void rill__held_run(void) {
   struct held_op *dead = NULL;
   rill__errors_suspend();
@@ -213,7 +222,7 @@ void rill__held_device_lost(struct rill__device *device) {
     if (queue->stream->base.device != device) continue;
     const bool blocked = queue->first != NULL && queue->link != NULL;
     rill__queue_fail(queue, failure, &dead);
-    if (!blocked) continue; /* a thread runs it, or will */
+    if (!blocked) continue; /* a thread runs the queue or is going to */
     rill__queue_unlink(queue);
     rill__queue_link(queue, &rill__held_ready);
   }

@@ -17,7 +17,7 @@ struct watch_list {
   struct rill__watch *first, **last;
 };
 
-/* Guards what follows. */
+/* Guards the variables below. */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t watch_arrived, watch_due = PTHREAD_COND_INITIALIZER;
 static struct watch_list arrived = { NULL, &arrived.first }, due = { NULL, &due.first };
@@ -60,14 +60,15 @@ void rill__watches_arrive(struct rill__watch *list) {
 
 /* ---- the end of a watch ---- */
 
-/* A counter that is as high as it can be has woken whoever reads it: there a write would wait. */
+/* Writes to the eventfd unless its counter is at its maximum: such a counter has already woken its reader, and a write
+ * would block. */
 static void notify_fd(int fd) {
   const uint64_t one = 1;
   struct pollfd ready = { .fd = fd, .events = POLLOUT };
   if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0 && write(fd, &one, sizeof one) < 0) return;
 }
 
-/* Lets go what the watch keeps, outside epochs. */
+/* Drops the references that the watch holds. Call it outside epochs. */
 static void let_go(struct rill__watch *watch) {
   if (watch->fence != NULL) {
     rill__held_lock();
@@ -93,6 +94,8 @@ static void tell(struct rill__watch *watch) {
   rill__watches_unlock();
 }
 
+/* References are dropped before the listener is notified: a function of rill_event_then may be called late, and must
+ * not keep the event alive until then. */
 static void finish_watch(struct rill__watch *watch) {
   if (watch->status == RILL_OK && watch->point != NULL) RILL__NOTE_ORDER(seen_event, watch->point);
   let_go(watch);
@@ -103,7 +106,8 @@ static void finish_watch(struct rill__watch *watch) {
 
 static void wake(struct rill__waker *waker) { arrive((struct rill__watch *)(void *)waker); }
 
-/* What the watch waits for, now that its fence is not QUEUED; sets `over` if that is known. */
+/* Finds what the watch waits for, now that its fence is no longer QUEUED. Sets `over` if the result is already
+ * known. */
 static void find_point(struct rill__watch *watch) {
   if (watch->point != NULL || watch->fence == NULL) return;
   rill__held_lock();
@@ -113,7 +117,7 @@ static void find_point(struct rill__watch *watch) {
   watch->over = rill__fence_state(watch->fence) == FENCE_FAILED;
   if (watch->over) watch->status = failure != NULL ? failure->status : RILL_ERROR_NOT_RECORDED;
   watch->point = watch->over ? NULL : watch->fence->mark;
-  watch->over |= watch->point == NULL; /* others may have made the record: there is nothing to ask for */
+  watch->over |= watch->point == NULL; /* other code may have made the record: there is nothing to query */
   rill__held_unlock();
 }
 
@@ -126,7 +130,7 @@ static struct rill__watch **receive(struct rill__watch *watch, struct rill__watc
   return &watch->next;
 }
 
-/* Returns those that are over. */
+/* Returns the watches that are over. */
 static struct rill__watch *ask_all(struct rill__watch *list) {
   struct rill__watch *over = NULL, **end = &over;
   struct rill__thread *const self = rill__self;
@@ -143,7 +147,7 @@ static struct rill__watch *ask_all(struct rill__watch *list) {
   return over;
 }
 
-/* Until something has arrived, or the pause before the lines are asked is over. */
+/* Waits until a watch has arrived, or until the pause before the next poll has elapsed. */
 static struct rill__watch *await_arrival(uint64_t pause) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -164,7 +168,7 @@ static struct rill__watch *await_arrival(uint64_t pause) {
 static void attach_thread(const char *name) {
   (void)prctl(PR_SET_NAME, name);
   while (rill__self == NULL &&
-         rill__thread_attach() == NULL) { /* memory ran out: watches are kept until there is some */
+         rill__thread_attach() == NULL) { /* memory ran out: watches are kept until memory is available */
     (void)nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
   }
   rill__self->api = "rill_event_then";
@@ -201,7 +205,8 @@ static void *run_caller(void *unused) {
 
 /* ---- threads ---- */
 
-/* For good: the watcher stops before it calls a driver.  One that does not return from there is left. */
+/* Stops the watcher for good before it calls a driver. If a driver call does not return in time, the watcher is left
+ * inside it. */
 static void stop_asking(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_REALTIME, &until);
@@ -222,13 +227,13 @@ static void prepare_watches(void) {
   (void)atexit(stop_asking);
 }
 
-/* Under the lock of watches. */
+/* Call it under the lock of watches. */
 static int start_thread(void *(*run)(void *), bool *runs) {
   pthread_t thread;
   sigset_t all, before;
   if (*runs) return 0;
   (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are left to the program's own threads */
   const int code = pthread_create(&thread, NULL, run, NULL);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   *runs = code == 0;
@@ -247,7 +252,7 @@ static rill_status start_threads(bool calls) {
   return RILL_OK;
 }
 
-/* The watches of the parent are not notified here; those that have arrived or are due are freed with the process. */
+/* The parent's watches are not notified in the child. Those that have arrived or are due are freed with the process. */
 void rill__watches_after_fork(void) {
   (void)take_all(&arrived);
   (void)take_all(&due);
@@ -260,8 +265,9 @@ void rill__watches_after_fork(void) {
 
 /* ---- the call ---- */
 
-/* `fence`: for an event that stands for none; the one that is used is referenced.  Under the lock of held work.  Sets
- * `over` if there is nothing to wait for. */
+/* Binds the watch to the record that the event has now, and sets `over` if there is nothing to wait for. `fresh`: a
+ * fence for an event that stands for none; the fence that is used gets a reference. Call it under the lock of held
+ * work. */
 static void bind(struct rill__watch *watch, struct rill__event *event, struct rill__fence *fresh) {
   const uint32_t state = atomic_load(&rill__core(event)->state);
   struct rill__fence *fence = rill__event_fence(event);
@@ -284,8 +290,8 @@ static void bind(struct rill__watch *watch, struct rill__event *event, struct ri
   fence->watches = watch;
 }
 
-/* Whether there is nothing to wait for, as far as that is known without a lock.  Functions are called in the order of
- * their points, so one of a complete point goes the long way. */
+/* Returns true if it is known without a lock that there is nothing to wait for. Functions are called in the order of
+ * their points, so a function for a complete point still goes through the watcher. */
 static bool is_over_already(struct rill__event *event, const struct rill__listener *listener) {
   struct rill__event *point = NULL;
   const enum rill__meaning meaning = rill__event_meaning(event, &point);
@@ -308,7 +314,7 @@ static rill_status watch_point(struct rill__watch *watch, struct rill__event *ev
   if (captured) return rill__fail_captured_record(event);
   if (over) {
     tell(watch);
-  } else if (!queued) { /* else it may have ended by now */
+  } else if (!queued) { /* a queued watch may have ended by now */
     arrive(watch);
   }
   return RILL_OK;

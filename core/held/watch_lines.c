@@ -1,4 +1,4 @@
-/* The watches that a backend has to be asked for, in one line per stream. */
+/* The watches that a backend has to be queried about, in one line per stream. */
 #include "core/held/watch.h"
 
 #include "core/device/life.h"
@@ -7,12 +7,12 @@
 #include <time.h>
 
 enum { BUCKETS = 1024 };
-static struct rill__watch *hashed[BUCKETS]; /* the first watches of lines with a stream */
-static struct rill__watch *asked_for;       /* those first ones that no backend wakes */
-static uint64_t changed_at;                 /* when a watch came or was over the last time; ns */
+static struct rill__watch *hashed[BUCKETS]; /* first watches of the lines that have a stream */
+static struct rill__watch *asked_for;       /* first watches that no backend wakes */
+static uint64_t changed_at;                 /* when a watch was last added or found over, in ns */
 
-/* What the watcher may still spend, in ns of its processor time; what it spends comes back at a rate of SHARE. */
-enum { SHARE = 25 /* one part in this many */, CREDIT_MAX_NS = 2000000 };
+/* The processor time that the watcher may still spend, in ns. It grows by one part in SHARE of the time that passes. */
+enum { SHARE = 25, CREDIT_MAX_NS = 2000000 };
 static int64_t credit;
 static uint64_t credited_at, spent_at;
 
@@ -39,7 +39,7 @@ static struct rill__watch *find_line(uint64_t stream) {
   return first;
 }
 
-/* The watch is the first of its line, which is found from here on. */
+/* Makes the watch the first of its line, so that find_line finds it. */
 static void open_line(struct rill__watch *first) {
   if (!first->answers) {
     first->line.next_line = asked_for;
@@ -65,8 +65,8 @@ static void close_line(struct rill__watch *first) {
   *link = first->line.next_hashed;
 }
 
-/* The null handles stand for native streams that depend on the thread, and a record by a graph or by others has no
- * place that is known: then `stream` is 0. */
+/* `stream` is 0 if the place is not known: the null handles stand for native streams that depend on the thread, and a
+ * record by a graph or by other code has no known place. */
 static void find_place(struct rill__watch *watch) {
   struct rill__event *const point = watch->point;
   const struct rill__question before = rill__completion_ask(&rill__core(point)->work);
@@ -81,9 +81,9 @@ static void find_place(struct rill__watch *watch) {
   watch->line.sequence = where.sequence;
 }
 
-/* ---- asking ---- */
+/* ---- polling ---- */
 
-/* Sets the watch's status if it is over. */
+/* Queries the watch's point, and sets the status if the watch is over. */
 static void ask_for(struct rill__watch *watch) {
   struct rill__event *const point = watch->point;
   bool ready = false;
@@ -95,18 +95,20 @@ static void ask_for(struct rill__watch *watch) {
     if (!ready) status = RILL_DISPATCH(point, event, is_ready, point, &ready);
     if (ready && status == RILL_OK) rill__event_seen(point, &asked, &where);
   }
-  if (status == RILL_ERROR_CAPTURE_ACTIVE) return; /* a question would break the capture: it is asked later */
+  if (status == RILL_ERROR_CAPTURE_ACTIVE) return; /* a query would invalidate the capture: query later */
   watch->over = status != RILL_OK || ready;
   watch->status = status;
 }
 
-/* Whether the first watch of a line is over.  If it is not, the backend wakes it, where that can. */
+/* Returns true if the first watch of a line is over. If it is not and the backend can wake it, asks the backend to do
+ * so. */
 static bool is_first_over(struct rill__watch *first) {
-  if (first->answers) return false; /* it is to be woken, or has arrived */
+  if (first->answers) return false; /* the backend is going to wake it, or it has arrived */
   ask_for(first);
   if (first->over || first->point->base.device->backend->event->notify == NULL) return first->over;
   first->answers = true;
   if (RILL_ASK(first->point, event, notify, first->point, &first->waker)) return false;
+  /* The backend does not wake for this point. It may have completed since the query above, so query again. */
   first->answers = false;
   ask_for(first);
   return first->over;
@@ -133,7 +135,8 @@ static struct rill__watch **ask_line(struct rill__watch *first, struct rill__wat
 struct rill__watch **rill__lines_ask(struct rill__watch **end) {
   struct rill__watch **const before = end;
   for (struct rill__watch *first = asked_for, *next; first != NULL; first = next) {
-    next = first->line.next_line; /* one that follows in its line comes before it */
+    /* opening a line puts its new first watch at the head of the list, before this position */
+    next = first->line.next_line;
     end = ask_line(first, end);
   }
   if (end != before) changed_at = clock_ns(CLOCK_MONOTONIC);
@@ -167,8 +170,9 @@ struct rill__watch **rill__lines_add(struct rill__watch *watch, struct rill__wat
   return ask_line(watch, end);
 }
 
-/* Soon after something happened the next point may be near: then often, and less often the longer nothing comes; up to
- * a part in 10,000 of the time that passes anyway.  Over time the watcher takes one part in SHARE of a processor. */
+/* Returns a short pause right after something has happened, because the next point is probably near, and a longer one
+ * the longer nothing happens; above MOST the pause is one part in 10,000 of the time since the last change, up to LONG.
+ * The credit limits the watcher to one part in SHARE of a processor over time. */
 uint64_t rill__lines_pause(void) {
   enum { LEAST = 10000, MOST = 70000, LONG = 1000000 };
   const uint64_t now = clock_ns(CLOCK_MONOTONIC), spent = clock_ns(CLOCK_THREAD_CPUTIME_ID), age = now - changed_at;
