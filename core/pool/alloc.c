@@ -1,4 +1,5 @@
-/* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
+/* Allocation from pools: first from the memory that the stream itself freed, then from complete memory, then from the
+ * driver. */
 #include "core/device/life.h"
 #include "core/diagnose/inject.h"
 #include "core/graph/capture.h"
@@ -37,8 +38,8 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
 }
 
-/* Memory is released to the driver, and the pool grows: its own if its limit is in the way, else all that can be
- * reclaimed on the device. */
+/* Returns memory to the driver and grows the pool. If the pool's limit is the obstacle, its own memory is returned;
+ * otherwise everything on the device that can be reclaimed. */
 static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__request *request,
                                     struct rill__block **out) {
   rill_status status = RILL_ERROR_OUT_OF_MEMORY;
@@ -48,6 +49,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
     const bool limited = limit != 0 && request->rounded > limit - before;
     if (limited) {
       rill__reclaim_all();
+      /* A failure to release is no failure of this call: only the result of growing the pool counts. */
       rill__errors_suspend();
       (void)rill__pool_trim(pool, 0);
       rill__errors_resume();
@@ -60,14 +62,16 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
   return status;
 }
 
-/* What the limit or the driver refuses: what is complete; then what can be waited for in the device.  Only then memory
- * goes back to the driver, since drivers wait for all work meanwhile. */
+/* Finds memory after the limit or the driver has refused more: first complete memory, then memory that the stream can
+ * be made to wait for on the device. Only then is memory returned to the driver, since drivers wait for all work
+ * meanwhile. */
 static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
                                        const struct rill__request *request, struct rill__block **out) {
   if (stream != NULL) rill__pool_give_kept_back(pool);
   rill__pool_lock(pool);
   *out = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
   if (*out == NULL && stream != NULL) {
+    /* From now on every free records a batch: a stream that has to wait for a free then waits for no work after it. */
     atomic_store(&pool->batches_frees, true);
     *out = rill__pool_share_and_wait(pool, stream, request);
   }
@@ -82,8 +86,9 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   return reclaim_and_grow(pool, request, out);
 }
 
-/* Looks for memory that is complete: at a little while the pool may grow, else at everything.  Then all that is not in
- * use and not complete has been seen not to be.  Under the lock. */
+/* Searches for complete memory, in a few places while the pool may grow, and otherwise in all places. After a full
+ * search, everything that is neither in use nor complete is known not to be complete, so `needed` can be updated. Call
+ * it under the lock. */
 static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill__stream *stream,
                                            const struct rill__request *request) {
   struct rill__block *block = rill__pool_share(pool, stream, request, RILL__LOOKS);
@@ -97,8 +102,8 @@ static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill_
   return block;
 }
 
-/* Releases segments that are too small for the request, so far as the pool would exceed its bound otherwise.  Drivers
- * wait for all work meanwhile: only if there is none. */
+/* Releases segments that are too small for the request, as far as the pool would otherwise exceed its bound. Drivers
+ * wait for all work meanwhile, so this is done only if the device has none. */
 static void release_unfit(struct rill__pool *pool, const struct rill__request *request) {
   rill__pool_lock(pool);
   const uint64_t bound = rill__pool_bound(pool, request->rounded), reserved = atomic_load(&pool->reserved);
@@ -112,8 +117,9 @@ static void release_unfit(struct rill__pool *pool, const struct rill__request *r
 
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                    const struct rill__request *request, struct rill__block **out) {
-  bool grows = false; /* before it looks at others */
+  bool grows = false; /* before it searches the caches of other streams */
   rill__pool_lock(pool);
+  /* If the device reuses memory early, everything complete is moved to the complete heap before each allocation. */
   if (pool->base.device->reuses_early) (void)rill__pool_share(pool, stream, NULL, RILL__ALL_LOOKS);
   struct rill__pool_cache *cache = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
   if (cache != NULL) {
@@ -129,7 +135,7 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
   return status == RILL_ERROR_OUT_OF_MEMORY ? find_under_pressure(pool, stream, request, out) : status;
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void *begin(struct rill__pool *pool, const struct rill__stream *stream, struct rill__block *block,
                    const struct rill__request *request) {
   block->stream = stream->number;
@@ -144,8 +150,8 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
 
 struct graph_memory {
   struct rill__payload payload;
-  struct rill__object base; /* once it is dropped, for the driver's memory */
-  struct rill__pool *pool;  /* kept from then on */
+  struct rill__object base; /* deferred once the memory is dropped, to return the driver's memory */
+  struct rill__pool *pool;  /* referenced from then on */
   struct rill__block *block;
   void *begins;
 };
@@ -161,9 +167,9 @@ static void return_graph_memory(struct rill__object *object) {
   free(memory);
 }
 
-/* Whether nothing else is in a segment that came from the driver for a graph.  One of those that find so sees to the
- * return of all that there are, and keeps the pool; one that is being destroyed returns all by itself.  Under the lock.
- */
+/* Returns true if nothing else is in a segment that was allocated for a graph. The first caller for which this is true
+ * has to return all such segments and gets a reference to the pool; a pool that is being destroyed returns them itself.
+ * Call it under the lock. */
 static bool is_to_return(struct rill__pool *pool, const struct rill__segment *segment) {
   const struct rill__block *block = segment->leftmost;
   if (!segment->of_graph || block->right != NULL || block->state != RILL__BLOCK_FREE || pool->returns) return false;
@@ -171,7 +177,8 @@ static bool is_to_return(struct rill__pool *pool, const struct rill__segment *se
   return pool->returns;
 }
 
-/* No launch uses it any more.  Perhaps inside an epoch or under the lock of graphs, so the driver is called later. */
+/* Drops memory that no launch uses any more. This may run inside an epoch or under the lock of graphs, so the driver is
+ * called later. */
 static void drop_graph_memory(struct rill__payload *payload) {
   struct graph_memory *memory = (struct graph_memory *)payload;
   struct rill__block *block = memory->block;
@@ -194,7 +201,7 @@ static void drop_graph_memory(struct rill__payload *payload) {
   rill__object_defer(&memory->base);
 }
 
-/* A block for all launches of the graph, from what no stream uses. */
+/* Takes a block for all launches of the graph, from memory that no stream uses. */
 static rill_status take_graph_memory(struct rill__pool *pool, struct rill__stream *stream,
                                      const struct rill__request *request, struct graph_memory **out) {
   struct graph_memory *memory = calloc(1, sizeof *memory);
@@ -230,7 +237,7 @@ static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *
   return RILL_OK;
 }
 
-/* `guard`: for the allocation, which takes it unless it is a graph's; NULL in it: none. */
+/* `guard`: a guard for the allocation, which takes it over unless the memory is a graph's; `*guard` NULL: no guard. */
 static inline rill_status allocate_block(struct rill__thread *self, struct rill__pool *pool,
                                          struct rill__stream *stream, struct rill__request *request,
                                          struct rill__guard **guard, void **out) {
@@ -260,6 +267,7 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
     if (RILL__UNLIKELY(*guard != NULL)) rill__block_guard(guard, block, stream, *out, request->size);
     return RILL_OK;
   }
+  /* The search may block, so the epoch is left, and references keep the pool and the stream. */
   rill__ref(&pool->base);
   rill__ref_and_leave(self, &stream->base);
   rill_status status = rill__pool_find_memory(pool, stream, request, &block);
@@ -273,12 +281,13 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
   }
   rill__unref(&stream->base);
   rill__unref(&pool->base);
-  rill__reclaim(); /* events that were asked about are used again */
+  rill__reclaim(); /* recycles the events that were queried */
   return status;
 }
 
-/* With guards: whether what is allocated would pass the limit, without zones and what is kept back, so that a program
- * that keeps within it does so with RILL_CHECK=memory.  Threads that allocate at one moment may pass it. */
+/* With guards, returns true if the allocation would exceed the limit. Zones and memory that is kept back do not count,
+ * so that a program that stays within the limit also does so with RILL_CHECK=memory. Threads that allocate at the same
+ * moment may exceed it. */
 static bool passes_limit(struct rill__pool *pool, size_t size) {
   if (pool->max_size == 0) return false;
   rill__pool_lock(pool);

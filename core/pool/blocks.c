@@ -7,8 +7,8 @@
 
 /* ---- bins ---- */
 
-/* Sizes below 8 granules have a bin each; above, every power of two has four.  A bin holds blocks of its least size and
- * more, up to the next bin's. */
+/* Each size below 8 granules has a bin; above, each power of two has four. A bin holds blocks from its least size up to
+ * that of the next bin. */
 static unsigned bin_of(uint32_t count) {
   if (count < 8) return count;
   const unsigned log = 31u - (unsigned)__builtin_clz(count);
@@ -37,7 +37,7 @@ static void take_from_bin(struct rill__heap *heap, struct rill__block *block) {
   if (bins->first[bin] == NULL) bins->map[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
-/* Puts a block into a heap, next to `older` in age: NULL if it is older than all. */
+/* Puts a block into a heap, directly after `older` in age; NULL: the block is the oldest. */
 static void attach(struct rill__heap *heap, struct rill__block *block, struct rill__block *older) {
   block->state = RILL__BLOCK_FREE;
   block->heap = heap;
@@ -75,7 +75,7 @@ void rill__heap_detach(struct rill__block *block) {
   if (segment->next != NULL) segment->next->link = segment->link;
 }
 
-/* The first bin at or after `bin` that is not empty, or RILL__BINS. */
+/* Returns the first bin at or after `bin` that is not empty, or RILL__BINS. */
 static unsigned next_bin(const struct rill__bins *bins, unsigned bin) {
   for (unsigned word = bin / 64; word < RILL__BINS / 64; word++) {
     uint64_t bits = bins->map[word];
@@ -111,6 +111,8 @@ void rill__spares_free(struct rill__block **spares) {
 
 static size_t granule_bytes(unsigned shift) { return (size_t)1 << shift; }
 
+/* A block's start is only known to be a multiple of the least alignment, so a stricter alignment may cost up to the
+ * difference at the front. */
 bool rill__request_round(struct rill__request *request) {
   const size_t before = request->alignment > RILL__LEAST_ALIGNMENT ? request->alignment - RILL__LEAST_ALIGNMENT : 0;
   const size_t extra = before + request->front + request->zone;
@@ -160,10 +162,10 @@ void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment) {
 
 void rill__heap_remove(struct rill__segment *segment) { rill__heap_detach(segment->leftmost); }
 
-/* ---- taking and giving ---- */
+/* ---- taking and returning ---- */
 
-/* What comes after the first `count` granules of a block becomes another one; both are in no heap.  NULL without a
- * struct for it. */
+/* Splits off everything after the first `count` granules as another block; neither block is in a heap. Returns NULL if
+ * there is no struct for the new block. */
 static struct rill__block *split(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
   struct rill__block *rest = new_block(heap);
   if (rest == NULL) return NULL;
@@ -187,17 +189,18 @@ static uintptr_t begin_of(const struct rill__block *block) {
 
 void *rill__block_address(const struct rill__block *block) { return (void *)begin_of(block); }
 
-/* How far after the start of a block an allocation starts in it. */
+/* Returns the offset of the allocation from the start of the block. */
 static size_t offset_in(const struct rill__block *block, const struct rill__request *request) {
   if (request->alignment <= RILL__LEAST_ALIGNMENT) return request->front;
   return request->front + (size_t)(-(begin_of(block) + request->front) & (request->alignment - 1));
 }
 
-/* What is before the start of an allocation in the block and after its end stays in the heap; without structs for that,
- * with the block. */
+/* The parts before the start and after the end of the allocation stay in the heap. If there are no structs for these
+ * parts, they stay with the block. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request) {
   const unsigned shift = block->segment->shift;
   struct rill__heap *const heap = block->heap;
+  /* The parts have the age of the block, so they take its place in the order of frees. */
   struct rill__block *const older = block->older;
   struct rill__block *rest = NULL;
   rill__heap_detach(block);
@@ -215,8 +218,8 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
   return block;
 }
 
-/* The bin of `count` itself has blocks that are too small beside those that fit: its first few are looked at for a
- * good fit.  From the next bin on all fit. */
+/* The bin of `count` contains blocks that fit and blocks that are too small, so its first few are searched for a good
+ * fit. All blocks of later bins fit. */
 struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__request *request, bool thorough) {
   enum { LOOKS = 8 };
   const unsigned shift = request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
@@ -238,7 +241,7 @@ struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__
   return NULL;
 }
 
-/* Joins a block with the one to its right, whose struct goes; both are in no heap. */
+/* Joins a block with its right neighbour, whose struct is freed; neither is in a heap. */
 static void join(struct rill__heap *heap, struct rill__block *block, struct rill__block *right) {
   block->count += right->count;
   block->right = right->right;
@@ -246,7 +249,8 @@ static void join(struct rill__heap *heap, struct rill__block *block, struct rill
   free_block(heap, right);
 }
 
-/* Blocks of a cache that were freed before its last batch was recorded are complete before later ones. */
+/* Returns true if the block may be joined. Blocks of a cache freed before its last batch complete before later ones,
+ * and must not wait for them. */
 static bool may_join(const struct rill__block *block, const struct rill__heap *heap) {
   return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap && block->freed >= heap->joins_from;
 }
@@ -256,6 +260,7 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
   const bool joins = freed >= heap->joins_from;
   enum { PLACES = 16 };
   if (joins && may_join(right, heap)) {
+    /* The joined block completes when its later part does. */
     freed = right->freed > freed ? right->freed : freed;
     rill__heap_detach(right);
     join(heap, block, right);
@@ -266,8 +271,9 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
     join(heap, left, block);
     block = left;
   }
-  /* The age of a free is seldom far from the newest; a block that is given a later one is only found later, but may
-   * have neighbours of that age. */
+  /* A free is rarely much older than the newest one, so the search for its place is short. A block that gets a later
+   * number than its own is only found complete later, but may now have neighbours with that number, so it is put
+   * again. */
   struct rill__block *older = heap->newest;
   for (int steps = 0; RILL__UNLIKELY(older != NULL && older->freed > freed); older = older->older) {
     if (++steps <= PLACES) continue;
@@ -285,7 +291,7 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
 
 static uint64_t size_class_bit(uint32_t granule) { return UINT64_C(1) << granule % 64; }
 
-/* `live`: the size below, the offset in least alignments above. */
+/* `live`: the size in the lower bits, the offset in units of the least alignment above. */
 enum { LIVE_SIZE_BITS = 56 };
 
 static size_t live_size(uint64_t live) { return (size_t)(live & ((UINT64_C(1) << LIVE_SIZE_BITS) - 1)); }
@@ -295,7 +301,7 @@ static uintptr_t live_begin(const struct rill__segment *segment, uint32_t granul
   return segment->allocation.begin + ((uintptr_t)granule << segment->shift) + live_offset(live);
 }
 
-/* Zones may take granules that the allocation alone would not. */
+/* Returns the number of granules that the block has only because of zones. */
 static uint32_t zones_in(const struct rill__block *block, const struct rill__request *request) {
   struct rill__request bare = { .size = request->size, .alignment = request->alignment };
   (void)rill__request_round(&bare);
@@ -311,6 +317,7 @@ void *rill__block_begin(struct rill__block *block, const struct rill__request *r
   block->zones = RILL__LIKELY(request->front == 0) ? 0 : zones_in(block, request);
   _Atomic uint64_t *starts = &segment->starts[block->start / 64];
   segment->block[block->start] = block;
+  /* `live` is stored before its bit, so that a reader that sees the bit also sees the allocation. */
   atomic_store_explicit(&segment->live[block->start], live, memory_order_release);
   atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) | size_class_bit(block->start),
                         memory_order_release);
@@ -323,6 +330,7 @@ void rill__block_end(struct rill__block *block) {
                         memory_order_release);
 }
 
+/* Reads no block: blocks change under the lock, which this function does not take. */
 bool rill__segment_find(const struct rill__segment *segment, const void *p, uintptr_t *begin, size_t *size) {
   const uintptr_t offset = (uintptr_t)p - segment->allocation.begin;
   const uint32_t granule = (uint32_t)(offset >> segment->shift);
@@ -365,6 +373,7 @@ uint64_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, str
   uint64_t live = atomic_load(&segment->live[granule]);
   *block = NULL;
   if (live == 0 || live_begin(segment, granule, live) != begin) return 0;
+  /* The winner may read `block` without the lock: it stays valid until that thread ends the block. */
   if (!atomic_compare_exchange_strong(&segment->live[granule], &live, 0)) return 0;
   *block = segment->block[granule];
   return live;

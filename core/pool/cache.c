@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Few instructions are ever inside: to sleep at once would cost more. */
+/* Tries several times before it sleeps: the lock is held for a few instructions only, and sleeping would take
+ * longer. */
 void rill__pool_lock(struct rill__pool *pool) {
   enum { TRIES = 100 };
   for (unsigned tries = 0; tries < TRIES; tries++) {
@@ -14,7 +15,8 @@ void rill__pool_lock(struct rill__pool *pool) {
 
 /* ---- the streams' caches ---- */
 
-/* A stream that is held outlives its handle, whose slot may be another stream's by then. */
+/* The stream itself is compared, because a held stream outlives its handle, whose slot may then belong to another
+ * stream. */
 struct rill__pool_cache *rill__pool_cache_find(struct rill__pool *pool, struct rill__stream *stream) {
   const uint32_t slot = rill__object_slot(&stream->base);
   struct rill__pool_cache *cache = slot < pool->slots ? pool->caches[slot] : NULL;
@@ -36,8 +38,9 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
   const uint32_t slot = rill__object_slot(&stream->base);
   if (RILL__LIKELY(cache != NULL) || !rill__stream_has_order(stream) || !make_room_for_cache(pool, slot)) return cache;
-  atomic_fetch_add(&rill__core(stream)->caches,
-                   1); /* before the look at pools_closed; rill__stream_end the other way round */
+  atomic_fetch_add(
+      &rill__core(stream)->caches,
+      1); /* incremented before pools_closed is read; rill__stream_end sets pools_closed before it reads the count */
   if (!atomic_load(&rill__core(stream)->pools_closed)) cache = calloc(1, sizeof *cache);
   if (cache == NULL) {
     atomic_fetch_sub(&rill__core(stream)->caches, 1);
@@ -60,7 +63,7 @@ static struct rill__pool_cache *cache_of(struct rill__ring_link *link) {
   return (struct rill__pool_cache *)((char *)link - offsetof(struct rill__pool_cache, link));
 }
 
-/* Caches that have become empty leave here, rather than whenever their stream takes its block back. */
+/* Empty caches leave the ring here, and not each time their stream takes its last block back. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool) {
   struct rill__ring *ring = &pool->ring;
   while (ring->first != NULL && cache_of(ring->first)->heap.count == 0) rill__ring_leave(ring, ring->first);
@@ -78,8 +81,9 @@ static void free_cache(struct rill__pool *pool, struct rill__pool_cache *cache) 
   free(cache);
 }
 
-/* An ended cache lets its stream go when a batch answers for all frees, or nobody asks.  The owner of an imported
- * stream may destroy it from here on: what could not be marked then waits until the pool ends. */
+/* An ended cache drops its stream when a batch covers all frees, or when nothing needs the stream. The owner of an
+ * imported stream may destroy it from here on, so frees that could not be covered by a batch then wait until the pool
+ * is destroyed. */
 void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache) {
   struct rill__stream *stream = NULL;
   const bool unused = --cache->refs == 0 && cache->heap.count == 0;
@@ -92,6 +96,7 @@ void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *ca
   }
   if (unused && cache->stream == NULL) free_cache(pool, cache);
   if (stream == NULL) return;
+  /* Dropping the stream may destroy it, which must not happen under the pool's lock. */
   rill__pool_unlock(pool);
   rill__unref(&stream->base);
   rill__pool_lock(pool);
@@ -103,6 +108,7 @@ void rill__block_name(struct rill__pool *pool, struct rill__block *block, struct
   struct rill__heap *const before = block->heap;
   block->heap = heap;
   block->freed = freed;
+  /* The new heap's cache gets its reference first: both may be the same cache, which must not be freed in between. */
   if (heap != &pool->complete) rill__pool_cache_of(heap)->refs++;
   if (before == &pool->complete) return;
   struct rill__pool_cache *cache = rill__pool_cache_of(before);
@@ -115,8 +121,8 @@ bool rill__block_is_complete(struct rill__pool *pool, struct rill__block *block)
   return block->freed <= cache->complete || (cache->stream != NULL && rill__stream_is_drained(cache->stream));
 }
 
-/* Of the two that are found the better fit: to cut a large block of one heap while the other has a small one would
- * fragment it. */
+/* Takes the better fit of the two blocks found: splitting a large block of one heap while the other has a small one
+ * would fragment the heap. */
 struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_cache *cache,
                                     const struct rill__request *request, bool thorough) {
   struct rill__block *own = cache != NULL ? rill__heap_find(&cache->heap, request, thorough) : NULL, *block = own;
@@ -125,6 +131,7 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
     if (block == NULL || (own != NULL && own->count <= block->count)) block = own;
   }
   if (block == NULL) return NULL;
+  /* The block is TAKEN from here on but still names the cache's heap. */
   if (block == own) cache->refs++;
   return rill__block_take(block, request);
 }
@@ -182,7 +189,8 @@ void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache 
 
 /* ---- the end ---- */
 
-/* Of an ended cache, with a reference to it: tries again later if there is something to ask about. */
+/* Finishes an ended cache, with a reference to it, or tries again later if there is still a batch to query or
+ * record. */
 static void finish_or_postpone(struct rill__object *object) {
   struct rill__pool_cache *cache = (struct rill__pool_cache *)object;
   struct rill__pool *pool = cache->pool;
@@ -199,7 +207,7 @@ static void finish_or_postpone(struct rill__object *object) {
   }
 }
 
-/* Of a pool that is being destroyed nothing is tried again: it asks by itself. */
+/* If the pool is being destroyed, the cache is not postponed, because the pool queries it itself. */
 void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) {
   rill__pool_lock(pool);
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
@@ -211,6 +219,7 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) 
     rill__object_init(&cache->base, pool->base.device, finish_or_postpone);
     cache->base.after = stream->number;
     cache->ended = true;
+    /* The reference keeps the cache while rill__pool_cache_record releases the lock. */
     const bool unused = cache->refs++ == 0 && cache->heap.count == 0;
     if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);
     if (!unused) rill__pool_cache_record(pool, cache);

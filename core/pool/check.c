@@ -2,7 +2,7 @@
 
 #if RILL_CHECKS
 
-/* What the blocks of all segments add up to, for each state. */
+/* Sums over the blocks of all segments, for each state. */
 struct totals {
   uint64_t complete, cached, waiting, taken, all;
   size_t complete_count, cached_count, waiting_count, uses;
@@ -50,7 +50,7 @@ static size_t check_queue(const struct rill__use_queue *queue) {
   return count;
 }
 
-/* Returns how many uses are in queues. */
+/* Returns the number of uses in queues. */
 static size_t check_queues(const struct rill__pool *pool) {
   const struct rill__ring *ring = &pool->uses.ring;
   const struct rill__ring_link *link = ring->first;

@@ -1,4 +1,4 @@
-/* Checks of a pool as a whole (core/object/assert.h): what the invariants of blocks.h, cache.h and uses.h say. */
+/* Checks of a complete pool (core/object/assert.h) against the invariants of blocks.h, cache.h and uses.h. */
 #ifndef RILL_CORE_POOL_CHECK_H
 #define RILL_CORE_POOL_CHECK_H
 
@@ -6,10 +6,10 @@
 #include "core/pool/cache.h"
 
 #if RILL_CHECKS
-/* All blocks and lists, so its time is proportional to them.  Under the lock. */
+/* Checks all blocks and lists, in time proportional to their number. Call it under the lock. */
 void rill__pool_check(struct rill__pool *pool);
 
-/* A block and its neighbours. */
+/* Checks a block and its neighbours. */
 void rill__block_check(const struct rill__block *block);
 #endif
 

@@ -1,4 +1,4 @@
-/* Freeing of pools' memory, and its last uses. */
+/* Frees of pool memory, and its last uses. */
 #include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/pool/cache.h"
@@ -13,7 +13,8 @@
 #include <rill/pool.h>
 #include <stdlib.h>
 
-/* Before the free, so that a kernel that runs and checks what it accesses finds the memory allocated or freed. */
+/* Called before the free, so that a running kernel that checks its accesses finds the memory either allocated or noted
+ * as freed. */
 static void note_free(const struct rill__segment *segment, const void *p) {
   uintptr_t begin = 0;
   size_t size = 0;
@@ -31,6 +32,7 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
   *live = rill__segment_claim(segment, (uintptr_t)p, block);
   if (RILL__LIKELY(*live != 0 && (*block)->stream != RILL__OF_GRAPH)) return RILL_OK;
   if (*live != 0) {
+    /* The graph still owns the allocation, so the claim is undone. */
     rill__segment_unclaim(segment, *block, *live);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                       "%p was allocated in a capture: it is freed with the graph and its execution objects", p);
@@ -41,8 +43,9 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
   return rill__fail(RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
 }
 
-/* The heap that a free on the stream puts a block into: the complete one if nothing of the stream's runs, else its
- * cache.  NULL if it can have none, or the free does not come after what the block names.  Under the lock. */
+/* Returns the heap for a block that is freed on the stream: the complete heap if the stream has no work running, else
+ * its cache. Returns NULL if the stream cannot have a cache, or if the free is not ordered after the work that the
+ * block names. Call it under the lock. */
 static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   if (RILL__UNLIKELY(block->stream != stream->number) && !rill__block_is_complete(pool, block)) return NULL;
   if (rill__stream_is_drained(stream)) {
@@ -53,7 +56,7 @@ static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *
   return RILL__LIKELY(cache != NULL) ? &cache->heap : NULL;
 }
 
-/* Numbers a free of so many bytes into a heap. */
+/* Numbers a free of `size` bytes into a heap. */
 static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, size_t size) {
   if (heap == &pool->complete) return 0;
   struct rill__pool_cache *cache = rill__pool_cache_of(heap);
@@ -66,16 +69,16 @@ static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, si
   return ++cache->freed;
 }
 
-/* Puts a block that has been claimed into a heap; NULL: after its last uses into the one that it names.  Under
- * the lock. */
+/* Puts a claimed block into a heap; `heap` NULL: into the heap that it names, after its last uses. Call it under the
+ * lock. */
 static void put_block(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
   rill__block_end(block);
   if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, rill__block_size(block)));
   rill__pool_put(pool, block);
 }
 
-/* Whether a free into the cache records a batch: one of a pool under pressure always does; and a few after each look
- * for memory, each when a sixteenth of the pool's memory has been freed without a batch. */
+/* Returns true if a free into the cache records a batch. In a pool under pressure every free does. Otherwise a few
+ * frees after each search for memory do, each when a sixteenth of the pool's memory has been freed without a batch. */
 static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (atomic_load_explicit(&pool->batches_frees, memory_order_relaxed)) return true;
   if (RILL__LIKELY(cache->marks == 0)) return false;
@@ -84,7 +87,8 @@ static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cach
   return true;
 }
 
-/* Uses of a block that is being freed are the caller's own: nobody else has it. */
+/* Adds a use to a block that is being freed. The event is recorded without the lock, because no other thread has the
+ * block. */
 static rill_status add_use(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   struct rill__last_use *last_use = NULL;
   RILL_TRY(rill__last_use_new(stream, &last_use));
@@ -96,13 +100,14 @@ static rill_status add_use(struct rill__pool *pool, struct rill__block *block, s
   return RILL_OK;
 }
 
-/* `recorded`: events may be there to be used again. */
+/* `recorded`: set if an event was recorded, so that complete events may be ready for recycling. */
 static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
                                  bool *recorded) {
   rill__pool_lock(pool);
   struct rill__heap *heap = heap_for(pool, block, stream);
   if (RILL__UNLIKELY(heap == NULL)) {
     rill__pool_unlock(pool);
+    /* The block waits for this free as it would for a use by another stream. */
     RILL_TRY(add_use(pool, block, stream));
     rill__pool_lock(pool);
   }
@@ -114,7 +119,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
   return RILL_OK;
 }
 
-/* Inside an epoch. */
+/* Call it inside an epoch. */
 static rill_status find_segment(void *p, struct rill__segment **out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
@@ -132,7 +137,8 @@ struct captured_free {
   struct rill__block *block;
 };
 
-/* If the driver cannot mark the place, the memory is never used again, unless no work can use it any more. */
+/* Frees the block after the capture. If the driver cannot mark the place in the stream, the memory is never reused,
+ * unless the device is lost and no work can use it. */
 static void end_captured_free(struct rill__stream *stream, struct rill__captured_free *base) {
   struct rill__block *block = ((struct captured_free *)base)->block;
   struct rill__pool *pool = block->segment->pool;
@@ -149,7 +155,7 @@ static void end_captured_free(struct rill__stream *stream, struct rill__captured
   free(base);
 }
 
-/* Takes a claimed block over; `taken` false: the stream is not capturing any more. */
+/* Takes over a claimed block. `taken` is false if the stream is no longer capturing. */
 static rill_status free_after_capture(struct rill__block *block, struct rill__stream *stream, bool *taken) {
   struct captured_free *deferred = malloc(sizeof *deferred);
   RILL_REQUIRE(deferred != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a free in a capture");
@@ -181,13 +187,14 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   if (rill__is_captured(stream)) status = free_after_capture(block, stream, &taken);
   if (taken) return RILL_OK;
   if (RILL__LIKELY(status == RILL_OK)) status = free_in_order(pool, block, stream, &recorded);
+  /*     rill__segment_unclaim(segment, block, live); */
   if (RILL__UNLIKELY(status != RILL_OK)) {
     rill__segment_unclaim(segment, block, live);
     return status;
   }
   if (RILL__UNLIKELY(recorded)) {
     rill__leave(&self);
-    rill__reclaim(); /* perhaps no other call does */
+    rill__reclaim(); /* no later call may do it */
   }
   return RILL_OK;
 }
@@ -202,7 +209,8 @@ bool rill__pool_nearest(const struct rill__allocation *segment, uintptr_t p, uin
 
 /* ---- rill_free ---- */
 
-/* Work on pinned and managed memory may be that of all devices of the backend. */
+/* Waits for the work that may use the memory. For pinned and managed memory that may be work of all devices of the
+ * backend. */
 static rill_status wait_for_work(struct rill__pool *pool) {
   struct rill__device *device = pool->base.device;
   RILL_TRY(rill__check_usable(device));
@@ -228,8 +236,9 @@ static bool end_deferred_block(struct rill__deferred_free *base) {
   return true;
 }
 
-/* What is held may be going to use the memory, and may be waiting for the caller.  The block counts as free at once:
- * who ends the free may be another thread, at any time from here on. */
+/* Defers a free while streams are held: held work may be going to use the memory, and may be waiting for the caller.
+ * The block stops counting as in use before the free is deferred, because from that point on another thread may finish
+ * the free. */
 static rill_status defer(struct rill__pool *pool, struct rill__block *block, bool *out) {
   struct rill__device *device = pool->base.device;
   const size_t size = rill__block_used(block);
@@ -257,7 +266,7 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
   uint64_t live = 0;
   bool deferred = false;
   RILL_TRY(claim(segment, p, &block, &live));
-  rill__leave(&self); /* the block keeps its segment and pool */
+  rill__leave(&self); /* the block keeps its segment and pool alive */
   struct rill__pool *pool = segment->pool;
   rill_status status = defer(pool, block, &deferred);
   if (deferred) return RILL_OK;
@@ -278,7 +287,7 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
 
 /* ---- last uses ---- */
 
-/* The pool's memory that starts at `begin` is used by the stream up to here. */
+/* Notes that the stream uses the pool memory that starts at `begin` up to this point. */
 rill_status rill__pool_note_last_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__stream *stream,
                                      struct rill__last_use *last_use) {
   struct rill__segment *segment = (struct rill__segment *)allocation;

@@ -38,7 +38,8 @@ void rill__block_drop_guard_(struct rill__block *block) {
 
 /* ---- freed ---- */
 
-/* From the moment that it is kept back, the block is whoever's turn it is to release it. */
+/* Takes the guard off the block before it is kept back: from then on, whichever thread's turn it is may release the
+ * block. */
 static struct rill__guard *take_guard(struct rill__pool *pool, struct rill__block *block) {
   struct rill__guard *const guard = block->guard;
   block->guard = NULL;
@@ -56,7 +57,7 @@ static void undo_take(struct rill__pool *pool, const struct rill__block *block, 
 }
 
 bool rill__block_keep_in_order_(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
-  const bool used = block->last_uses != NULL; /* by other streams, perhaps later */
+  const bool used = block->last_uses != NULL; /* by other streams, possibly after this free */
   struct rill__guard *const guard = take_guard(pool, block);
   const bool kept = !used && rill__guard_keep_in_order(guard, stream);
   if (!kept) undo_take(pool, block, guard);
@@ -73,7 +74,7 @@ bool rill__block_keep_unused_(struct rill__pool *pool, struct rill__block *block
 
 /* ---- under pressure ---- */
 
-/* Memory that is kept back and waits for work becomes memory that was freed in the order of its stream. */
+/* Turns memory that is kept back and waits for work into memory that was freed in the order of its stream. */
 static void yield_kept(struct rill__guard *guard) {
   struct rill__block *block = guard->memory;
   struct rill__pool *pool = block->segment->pool;
@@ -84,7 +85,7 @@ static void yield_kept(struct rill__guard *guard) {
   const bool waits = rill__block_add_use(pool, block, guard->stream, use);
   if (waits) rill__pool_put(pool, block);
   rill__pool_unlock(pool);
-  if (!waits) rill__last_uses_free(use); /* without host memory the block is never used again */
+  if (!waits) rill__last_uses_free(use); /* without host memory the block is never reused */
   rill__guard_free(guard);
 }
 

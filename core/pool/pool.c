@@ -1,8 +1,9 @@
-/* Pools: their life.  core/pool/blocks.h cuts memory up, core/pool/cache.h says who may take it when;
+/* The life of pools. core/pool/blocks.h splits memory, core/pool/cache.h decides which stream may take it when;
  * alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
  *
- * Invariant.  A pool whose handle has gone is destroyed by a later call, when nothing of it is allocated.  Who holds an
- * allocation of it, or has found one of its segments in this epoch, may use it. */
+ * Invariant: a pool whose handle was released is destroyed by a later call, once nothing is allocated from it. A thread
+ * that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool.
+ */
 #include "core/pool/pool.h"
 
 #include "core/device/life.h"
@@ -37,8 +38,8 @@ void rill__pools_unref(struct rill__pool **pools, size_t count) {
   free(pools);
 }
 
-/* The pool after one of the list; of NULL the first.  In one epoch: a pool that has left the list meanwhile is still
- * there, and leads to those that have not. */
+/* Returns the pool after `pool` in the list, or the first pool if `pool` is NULL. All calls are made in one epoch: a
+ * pool that has left the list meanwhile still exists, and its `next` leads back to the list. */
 static struct rill__pool *next_pool(struct rill__device *device, const struct rill__pool *pool) {
   pthread_mutex_lock(&rill__core(device)->pools_lock);
   struct rill__pool *const next = pool == NULL ? rill__core(device)->pools : pool->next;
@@ -46,7 +47,7 @@ static struct rill__pool *next_pool(struct rill__device *device, const struct ri
   return next;
 }
 
-/* Under an epoch. */
+/* Call it inside an epoch. */
 static void end_caches(struct rill__stream *stream) {
   struct rill__pool *pool = NULL;
   while (atomic_load(&rill__core(stream)->caches) != 0 && (pool = next_pool(stream->base.device, pool)) != NULL) {
@@ -75,8 +76,8 @@ static void free_pool(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Whether nothing is left of the driver's.  Not before the device has no work: drivers wait for all work when they take
- * memory back. */
+/* Returns true if the pool has no more memory from the driver in use. Memory is released only when the device has no
+ * work, since drivers wait for all work when they free memory. */
 static bool release_all(struct rill__pool *pool) {
   rill__pool_lock(pool);
   const bool used = pool->used != 0;
@@ -103,7 +104,7 @@ static void destroy_pool(struct rill__object *object) {
   *pool->link = pool->next;
   if (pool->next != NULL) pool->next->link = pool->link;
   pthread_mutex_unlock(&rill__core(device)->pools_lock);
-  /* A call that has found a segment of it may still be about to find that nothing is allocated there. */
+  /* A call that has found one of the pool's segments may still need the pool to see that nothing is allocated there. */
   object->destroy = free_pool;
   atomic_store(&object->refs, 1);
   rill__object_defer(object);
@@ -119,7 +120,7 @@ static void list_pool(struct rill__pool *pool) {
   pthread_mutex_unlock(&rill__core(device)->pools_lock);
 }
 
-/* Of the kind asked for, 0 for device memory, if the device has it. */
+/* Returns the requested kind, or device memory for 0, if the device supports it. */
 static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint32_t *out) {
   const char *why = "";
   *out = asked == RILL_MEMORY_UNKNOWN ? (uint32_t)RILL_MEMORY_DEVICE : asked;
@@ -160,18 +161,18 @@ rill_status rill__pool_create(struct rill__device *device, const rill_pool_optio
   return RILL_OK;
 }
 
-/* A pool of the device's own. */
+/* Returns a pool that the device owns, and creates it at the first use. */
 static rill_status make_once(struct rill__device *device, _Atomic(struct rill__pool *) *place, uint32_t kind,
                              size_t least_segment, struct rill__pool **out) {
   *out = atomic_load_explicit(place, memory_order_acquire);
   if (RILL__LIKELY(*out != NULL)) return RILL_OK;
   struct rill__pool *pool = NULL, *none = NULL;
   RILL_TRY(rill__pool_create(device, RILL_POOL_OPTIONS(.kind = kind), &pool));
-  pool->base.borrowed = true; /* nobody has the handle yet */
+  pool->base.borrowed = true; /* no user has the handle yet */
   pool->least_segment = least_segment;
   if (atomic_compare_exchange_strong(place, &none, pool)) {
     *out = pool;
-  } else { /* another thread was first */
+  } else { /* another thread was faster */
     rill__object_retire(&pool->base);
     *out = none;
   }

@@ -1,11 +1,11 @@
-/* A ring of what is looked at in turn: the first is the one to be looked at next. */
+/* A ring of items that are processed in turn; `first` is the next one. */
 #ifndef RILL_CORE_POOL_RING_H
 #define RILL_CORE_POOL_RING_H
 
 #include <stddef.h>
 
 struct rill__ring_link {
-  struct rill__ring_link *next, *prev; /* NULL: it is in no ring */
+  struct rill__ring_link *next, *prev; /* NULL if it is in no ring */
 };
 
 struct rill__ring {
@@ -13,7 +13,7 @@ struct rill__ring {
   size_t count;
 };
 
-/* Puts it in as the first, unless it is in already. */
+/* Adds an item as the first, unless it is in the ring already. */
 static inline void rill__ring_enter(struct rill__ring *ring, struct rill__ring_link *link) {
   if (link->next != NULL) return;
   struct rill__ring_link *const first = ring->first != NULL ? ring->first : link;
@@ -25,7 +25,7 @@ static inline void rill__ring_enter(struct rill__ring *ring, struct rill__ring_l
   ring->count++;
 }
 
-/* Takes it out, if it is in. */
+/* Removes an item if it is in the ring. */
 static inline void rill__ring_leave(struct rill__ring *ring, struct rill__ring_link *link) {
   if (link->next == NULL) return;
   if (ring->first == link) ring->first = link->next != link ? link->next : NULL;
@@ -35,7 +35,7 @@ static inline void rill__ring_leave(struct rill__ring *ring, struct rill__ring_l
   ring->count--;
 }
 
-/* The first becomes the last. */
+/* Makes the first item the last. */
 static inline void rill__ring_turn(struct rill__ring *ring) { ring->first = ring->first->next; }
 
 #endif

@@ -1,9 +1,10 @@
-/* What a pool has from the driver: getting more, and releasing it.
+/* The memory that a pool has from the driver: allocating and releasing it.
  *
  * Invariants
- * - `reserved` is raised before memory comes from the driver and lowered after it has gone back, so it never passes
- *   max_size.
- * - The driver is called without any lock. */
+ * - `reserved` is raised before memory is allocated by the driver and lowered after it has been freed, so it never
+ *   exceeds max_size.
+ * - The driver is called without any lock.
+ */
 #include "core/held/held.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
@@ -16,7 +17,7 @@
 #include <rill/memory.h>
 #include <stdlib.h>
 
-/* Puts a segment on the pool's list, and takes it off.  Under the lock. */
+/* Add a segment to the pool's list and remove it. Call them under the lock. */
 static void list_segment(struct rill__pool *pool, struct rill__segment *segment) {
   segment->other = pool->segments;
   segment->at = &pool->segments;
@@ -44,7 +45,7 @@ static rill_status free_segment(struct rill__device *device, const struct rill__
   return RILL_DISPATCH(device, memory, free_unused, device, p, allocation->kind);
 }
 
-/* Frees segments that are in no heap any more. */
+/* Frees segments that are no longer in a heap. */
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
   struct rill__device *device = pool->base.device;
   rill_status status = RILL_OK;
@@ -53,11 +54,12 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     struct rill__segment *segment = list;
     list = segment->next;
     struct rill__allocation *allocation = &segment->allocation;
+    /* Forgotten before it is freed: the driver may return the same addresses to another thread at once. */
     rill__memory_forget(allocation);
-    rill_status freed = RILL_OK; /* of a lost device, the memory has gone with it */
+    rill_status freed = RILL_OK; /* a lost device has already lost the memory */
     if (atomic_load(&device->lost) == RILL_OK) freed = free_segment(device, allocation);
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
-    if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
+    if (kept) (void)rill__memory_know(allocation); /* cannot fail: the nodes for the range exist */
     rill__pool_lock(pool);
     pool->transit -= allocation->size;
     if (kept) list_segment(pool, segment);
@@ -70,7 +72,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
   return status;
 }
 
-/* Takes a segment that is one FREE block of the complete heap out of the pool.  Under the lock. */
+/* Removes a segment that is one FREE block of the complete heap from the pool. Call it under the lock. */
 static void take_out(struct rill__pool *pool, struct rill__segment *segment, struct rill__segment **list) {
   rill__heap_remove(segment);
   unlist_segment(segment);
@@ -117,7 +119,7 @@ rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
   return rill__pool_shrink(pool, keep);
 }
 
-/* Pools of all kinds: on some devices, and where the host's memory runs out, these have the memory of one another. */
+/* Reclaims from pools of all kinds: on some devices, and when host memory runs out, they share the same memory. */
 bool rill__pools_reclaim(struct rill__device *device) {
   size_t count = 0;
   rill__reclaim_all();
@@ -137,7 +139,7 @@ bool rill__pools_reclaim(struct rill__device *device) {
   return any;
 }
 
-/* Looks on as long as it finds memory: each look but the last few has been paid for by a free. */
+/* Searches as long as it finds memory: all searches but the last few have been paid for by a free. */
 static bool drain(struct rill__pool *pool) {
   rill__pool_lock(pool);
   for (uint64_t before = UINT64_MAX, left; (left = rill__pool_waiting(pool)) < before && left > 0;) {
@@ -171,8 +173,8 @@ void rill__pools_synchronized_(struct rill__device *device) {
 
 enum { SEGMENT_USUAL_MOST = 64 << 20 };
 
-/* What to ask the driver for: more than is needed now, and more each time, as long as the pool stays within its bound.
- */
+/* Returns the bytes to request from the driver: more than is needed now, and more each time, as long as the pool stays
+ * within its bound. */
 static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
   const size_t least = pool->least_segment;
   const uint64_t reserved = atomic_load(&pool->reserved), bound = rill__pool_bound(pool, rounded);
@@ -189,7 +191,7 @@ bool rill__pool_may_grow(const struct rill__pool *pool, const struct rill__reque
   return atomic_load(&pool->reserved) + segment_size(pool, request->rounded) <= rill__pool_bound(pool, 0);
 }
 
-/* Reserves bytes under the limit. */
+/* Reserves bytes, if the limit allows it. */
 static bool reserve(struct rill__pool *pool, uint64_t size) {
   rill__pool_lock(pool);
   const uint64_t reserved = atomic_load(&pool->reserved) + size;
@@ -221,6 +223,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
       list_segment(pool, segment);
       rill__heap_add(&pool->complete, segment);
       pool->grown = size;
+      /* Taken in the same critical section, so that no other thread takes the new segment first. */
       *out = rill__pool_take(pool, NULL, request, true);
       rill__pool_unlock(pool);
       return RILL_OK;
@@ -245,6 +248,7 @@ rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request 
   const size_t usual = segment_size(pool, rounded);
   rill__pool_unlock(pool);
   rill_status status = add_segment(pool, usual, request, out);
+  /* The larger segment was only an optimization, so try again with just what is needed. */
   if (status == RILL_ERROR_OUT_OF_MEMORY && rounded < usual) status = add_segment(pool, rounded, request, out);
   return status;
 }

@@ -1,17 +1,18 @@
-/* Memory that a stream has freed and another one takes. */
+/* Memory that one stream has freed and another stream takes. */
 #include "core/held/held.h"
 #include "core/pool/cache.h"
 #include "core/sync/streams.h"
 
 /* ---- batches ---- */
 
-/* Not of an imported stream that ends: who ends it has recorded. */
+/* Returns false for an imported stream that ends: its owner may destroy it, and whoever ended it has already
+ * recorded. */
 static bool may_record(const struct rill__pool_cache *cache) {
   const struct rill__stream *stream = cache->stream;
   return stream != NULL && !(cache->ended && stream->imported && !stream->owned);
 }
 
-/* Asks about the oldest batch.  With a reference to the cache. */
+/* Queries the oldest batch. The caller has a reference to the cache. */
 static bool ask(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (cache->batches == NULL) return false;
   const uint64_t number = cache->batches->freed;
@@ -29,6 +30,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   enum { MOST = 64 };
   const uint64_t number = cache->freed;
   struct rill__last_use *batch = NULL;
+  /*   while */
   cache->refs++;
   while (cache->batch_count >= MOST && ask(pool, cache)) {
   }
@@ -37,7 +39,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   if (!asked && stream != NULL) {
     rill__stream_visit(stream);
     rill__pool_unlock(pool);
-    rill__errors_suspend(); /* without it, a later one is recorded when it is needed */
+    rill__errors_suspend(); /* a batch that cannot be recorded now is recorded later, when it is needed */
     (void)rill__last_use_new(stream, &batch);
     rill__errors_resume();
     rill__stream_leave(stream);
@@ -104,8 +106,8 @@ void rill__pool_settle(struct rill__pool *pool) {
 
 /* ---- memory to wait for ---- */
 
-/* Makes the stream wait for the cache's frees up to `number`: for the first batch that answers for them, or one that is
- * recorded now.  With a reference to the cache. */
+/* Makes the stream wait for the cache's frees up to `number`, through the first batch that covers them or one that is
+ * recorded now. The caller has a reference to the cache. */
 static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number,
                         struct rill__stream *stream) {
   if (cache->stream == stream) return true;
@@ -124,13 +126,15 @@ static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache,
   return ordered;
 }
 
-/* Makes the stream wait for all that a block waits for, which nobody else has.  From then on it names the stream's own
- * cache, as if the stream had freed it.  If that cannot be, the block goes back. */
+/* Makes the stream wait for everything that a block waits for; no other thread has the block. Afterwards the block
+ * names the stream's own cache, as if the stream had freed it. If this fails, the block is returned to its heap. */
 static bool take_over(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   bool ordered = true;
   if (!rill__block_is_complete(pool, block)) {
     ordered = order_after(pool, rill__pool_cache_of(block->heap), block->freed, stream);
   }
+  /* The uses leave their queues before the lock is released, so that no other thread can end them while this one waits
+   * for their events. */
   rill__block_unqueue_uses(pool, block);
   rill__pool_unlock(pool);
   for (struct rill__last_use *last_use = block->last_uses; last_use != NULL && ordered; last_use = last_use->next) {

@@ -5,8 +5,9 @@
 
 enum { HEADER = (sizeof(struct held_staging) + 63) / 64 * 64, KEPT_BYTES = 1 << 20 };
 
-/* What the stream itself has used comes first: it is in the processor's caches, and among many of the pool its turn
- * would come late.  If little of that is complete, so that the next call would look again, more memory is taken. */
+/* Searches first for buffers that the stream itself has used: they are in the processor's caches, and in a pool with
+ * many caches the stream's turn would come late. If few of them are complete, so that the next call would have to
+ * search again, it allocates more memory instead. */
 static rill_status find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                const struct rill__request *request, struct rill__block **out) {
   enum { FEW_FREES = 16 };
@@ -58,8 +59,8 @@ rill_status rill__staging_take(struct rill__device *device, struct rill__stream 
   return RILL_OK;
 }
 
-/* A stream without a cache marks the place itself.  If it cannot, the buffer is never used again: nobody knows when the
- * driver has done with it. */
+/* A stream without a cache records an event itself. If that fails, the buffer is never reused, because it is unknown
+ * when the driver has finished with it. */
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging) {
   struct rill__block *block = staging->block;
   struct rill__pool *pool = block->segment->pool;
@@ -91,7 +92,7 @@ void rill__staging_cancel(struct rill__block *block) {
 void rill__staging_release(struct rill__device *device, bool synchronized) {
   struct rill__pool *pool = atomic_load_explicit(&rill__core(device)->staging_pool, memory_order_acquire);
   if (RILL__LIKELY(pool == NULL) || atomic_load(&pool->reserved) <= KEPT_BYTES) return;
-  rill__errors_suspend(); /* what cannot be released now is no failure of the call */
+  rill__errors_suspend(); /* memory that cannot be released now is no failure of the call */
   (void)(synchronized ? rill__pool_trim(pool, KEPT_BYTES) : rill__pool_shrink(pool, KEPT_BYTES));
   rill__errors_resume();
 }

@@ -26,7 +26,8 @@ static void free_if_unused(struct rill__use_queue *queue) {
   if (!queue->listed && queue->first == NULL && queue->refs == 0) free(queue);
 }
 
-/* The queue of the stream; NULL without host memory.  Streams without an order have a queue for each use. */
+/* Returns the queue of the stream, or NULL if there is no host memory. A stream without an order gets a new queue for
+ * each use. */
 static struct rill__use_queue *get_queue(struct rill__uses *uses, struct rill__stream *stream) {
   const uint32_t slot = rill__object_slot(&stream->base);
   const bool ordered = rill__stream_has_order(stream);
@@ -54,7 +55,7 @@ static void enter_queue(struct rill__uses *uses, struct rill__last_use *last_use
   rill__ring_enter(&uses->ring, &queue->link);
 }
 
-/* The queue stays: its caller frees it if nobody needs it. */
+/* Does not free the queue; the caller frees it if it is unused. */
 static void leave_queue(struct rill__uses *uses, struct rill__last_use *last_use) {
   struct rill__use_queue *queue = last_use->queue;
   *(last_use->earlier != NULL ? &last_use->earlier->later : &queue->first) = last_use->later;
@@ -90,15 +91,15 @@ static void end_use(struct rill__pool *pool, struct rill__last_use *last_use) {
   free_if_unused(queue);
 }
 
-/* Of several uses of a block by one stream, a later one stands for those whose record had returned before its own
- * began. */
+/* Returns true if `last_use` can replace `before`, an earlier use of the same block by the same stream. It can if the
+ * earlier record had returned before the later one started. */
 static bool stands_for(const struct rill__last_use *last_use, const struct rill__last_use *before) {
   return before != NULL && before->block == last_use->block && before->queue == last_use->queue &&
          last_use->started > before->recorded;
 }
 
-/* Keeps one of several uses by a stream.  All are looked through each time the list is twice as long as the last time,
- * so each use is looked at about once. */
+/* Keeps only one of several uses by the same stream. It runs each time the list is twice as long as after the last run,
+ * so each use is visited about once. */
 static void shorten_uses(struct rill__pool *pool, struct rill__block *block) {
   enum { LEAST = 4 };
   const uint64_t pass = ++pool->uses.passes;
@@ -123,7 +124,7 @@ bool rill__block_add_use(struct rill__pool *pool, struct rill__block *block, str
   struct rill__last_use *const last = last_use->queue->last, *const newest = block->last_uses;
   enter_queue(&pool->uses, last_use, false);
   enter_block(block, last_use);
-  /* Whoever uses a block again and again, alone or by turns with others, leaves one use. */
+  /* A stream that uses a block repeatedly, alone or in turns with others, leaves a single use. */
   if (stands_for(last_use, last)) {
     end_use(pool, last);
   } else if (stands_for(last_use, newest)) {
@@ -160,9 +161,9 @@ void rill__block_drop_uses(struct rill__block *block) {
   block->unqueued = false;
 }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
-/* Asks about the first use.  With a reference to the queue. */
+/* Queries the first use and ends it if it is complete. The caller has a reference to the queue. */
 static bool end_first_use(struct rill__pool *pool, struct rill__use_queue *queue) {
   struct rill__last_use *last_use = queue->first;
   if (last_use == NULL) return false;
@@ -173,7 +174,7 @@ static bool end_first_use(struct rill__pool *pool, struct rill__use_queue *queue
   const bool complete = rill__last_use_is_complete(event);
   rill__unref(&event->base);
   rill__pool_lock(pool);
-  /* Others may have ended it meanwhile, and its struct may be another use. */
+  /* Other threads may have ended it meanwhile, and its struct may have been recycled for another use. */
   if (!complete || queue->first != last_use || last_use->started != started) return complete;
   struct rill__block *block = last_use->block;
   end_use(pool, last_use);
