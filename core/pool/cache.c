@@ -38,9 +38,8 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
   const uint32_t slot = rill__object_slot(&stream->base);
   if (RILL__LIKELY(cache != NULL) || !rill__stream_has_order(stream) || !make_room_for_cache(pool, slot)) return cache;
-  atomic_fetch_add(
-      &rill__core(stream)->caches,
-      1); /* incremented before pools_closed is read; rill__stream_end sets pools_closed before it reads the count */
+  /* Incremented before pools_closed is read: rill__stream_end sets pools_closed before it reads the count. */
+  atomic_fetch_add(&rill__core(stream)->caches, 1);
   if (!atomic_load(&rill__core(stream)->pools_closed)) cache = calloc(1, sizeof *cache);
   if (cache == NULL) {
     atomic_fetch_sub(&rill__core(stream)->caches, 1);

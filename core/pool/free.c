@@ -187,7 +187,7 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   if (rill__is_captured(stream)) status = free_after_capture(block, stream, &taken);
   if (taken) return RILL_OK;
   if (RILL__LIKELY(status == RILL_OK)) status = free_in_order(pool, block, stream, &recorded);
-  /*     rill__segment_unclaim(segment, block, live); */
+  /* The allocation continues to exist, as if it had not been freed. */
   if (RILL__UNLIKELY(status != RILL_OK)) {
     rill__segment_unclaim(segment, block, live);
     return status;

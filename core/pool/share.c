@@ -30,7 +30,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   enum { MOST = 64 };
   const uint64_t number = cache->freed;
   struct rill__last_use *batch = NULL;
-  /*   while */
+  /* The reference keeps the cache while `ask` releases the lock. */
   cache->refs++;
   while (cache->batch_count >= MOST && ask(pool, cache)) {
   }
