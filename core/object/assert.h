@@ -2,13 +2,14 @@
  *
  *   RILL_ASSERT(fence->waits > 0, "a fence counts the waits that are queued for it");
  *
- * A build with -Drill_checks (by default debug builds and those with a sanitizer) evaluates the condition and, if it is
- * false, prints the place, the condition and the invariant, and aborts.  Other builds contain nothing of it: they do
- * not evaluate the condition, so it must have no effect of its own.  A caller's mistake is a status in every build
- * (RILL_REQUIRE), never an assertion.
+ * A build with -Drill_checks (by default debug builds and builds with a sanitizer) evaluates the condition. If it is
+ * false, the build prints the place, the condition and the invariant, and aborts. Other builds do not evaluate the
+ * condition and contain no code for it, so the condition must have no side effect. A caller's mistake returns a status
+ * in every build (RILL_REQUIRE); it is never an assertion.
  *
- * Functions that only assertions call stand between #if RILL_CHECKS and #endif, and so do the calls of those that check
- * a structure as a whole. */
+ * Functions that only assertions call stand between #if RILL_CHECKS and #endif, and so do calls of functions that check
+ * an entire structure.
+ */
 #ifndef RILL_CORE_OBJECT_ASSERT_H
 #define RILL_CORE_OBJECT_ASSERT_H
 
@@ -26,11 +27,11 @@ rill__assertion_failed(const char *file, int line, const char *condition, const 
   abort();
 }
 
-/* `invariant`: what always holds, as a sentence. */
+/* `invariant`: a sentence that states what always holds. */
 #define RILL_ASSERT(condition, invariant) \
   (__builtin_expect(!!(condition), 1) ? (void)0 : rill__assertion_failed(__FILE__, __LINE__, #condition, (invariant)))
 #else
-/* The compiler still reads the condition, so that it cannot become outdated. */
+/* The compiler still parses the condition, so that it cannot become outdated. */
 #define RILL_ASSERT(condition, invariant) ((void)sizeof(!(condition)), (void)sizeof(invariant))
 #endif
 

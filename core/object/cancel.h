@@ -1,4 +1,4 @@
-/* What pthread_cancel may end. */
+/* Protection against pthread_cancel. */
 #ifndef RILL_CORE_OBJECT_CANCEL_H
 #define RILL_CORE_OBJECT_CANCEL_H
 
@@ -15,8 +15,8 @@ static inline void rill__cancel_restore(const int *before) {
   (void)pthread_setcancelstate(*before, &ignored);
 }
 
-/* Until the end of the block, pthread_cancel does not end the thread: a wait that it ends would leave a lock taken and
- * references counted.  Stands where rill may wait or read files, which are the points where POSIX cancels. */
+/* Keeps pthread_cancel from ending the thread until the end of the block: a cancelled wait would leave a lock taken and
+ * references counted. Used wherever rill may wait or read files, because those are the cancellation points of POSIX. */
 #define RILL_WITHOUT_CANCEL() \
   const int cancel_before __attribute__((unused, cleanup(rill__cancel_restore))) = rill__cancel_disable()
 

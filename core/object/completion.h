@@ -1,15 +1,17 @@
-/* Completion cache: an object once seen complete answers without the driver until it gets new work.
+/* The completion cache: an object that was once seen complete answers queries without the driver until it gets new
+ * work.
  *
- * Work is counted as it is submitted, before the driver call and after it.  One thread, the owner (the first that
- * submits), counts with plain stores in `own`, which is odd while it is in the driver; all others count with locked
- * additions in `started` and `finished`.
+ * Work is counted when it is submitted, before the driver call and again after it. One thread, the owner (the first
+ * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver. All other threads
+ * count with atomic additions in `started` and `finished`.
  *
- * Invariant.  known_own and known_started are counts at which nobody was in the driver and a question to the driver,
- * asked at those very counts, was answered "complete".  Counts only grow, so as long as both are the present ones, no
- * work has been submitted since, nor is any being submitted: whoever has seen work run finds its count.
+ * Invariant: known_own and known_started are counts at which no thread was in the driver and at which the driver
+ * answered a query with "complete". Counts only grow. So while both known counts equal the current counts, no work has
+ * been submitted since the query and none is being submitted: a thread that observed the work also observes its count.
  *
- * The two known counts may be of different questions.  Each says that the work up to it is complete, so both together
- * say it of all. */
+ * The two known counts may come from different queries. Each query showed that the work up to its count was complete,
+ * so together they show it for all work.
+ */
 #ifndef RILL_CORE_OBJECT_COMPLETION_H
 #define RILL_CORE_OBJECT_COMPLETION_H
 
@@ -23,28 +25,29 @@ struct rill__completion {
   _Atomic uint64_t known_own, known_started;
 };
 
-/* The counts at which the driver is asked. */
+/* The counts at the time of a query to the driver. */
 struct rill__question {
   uint64_t own, started;
-  bool quiet; /* nobody was in the driver */
+  bool quiet; /* no thread was in the driver */
 };
 
-/* Of a thread that is not known to be the owner: it becomes the owner if there is none. */
+/* Makes the calling thread the owner if there is none. Called when the thread is not known to be the owner. */
 static __attribute__((noinline, unused)) bool rill__submission_claim(struct rill__completion *work,
                                                                      struct rill__thread *self) {
   struct rill__thread *none = NULL;
   return atomic_compare_exchange_strong(&work->owner, &none, self);
 }
 
-/* Around the driver call that submits.  The end returns how many submissions had ended before: a number that grows
- * along each order of two submissions that the program makes certain. */
+/* Called before and after the driver call that submits. rill__submission_end returns the number of submissions that had
+ * ended before: if the program orders two submissions, the later one gets the larger number. */
 static inline void rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
     RILL_ASSERT(own % 2 == 0, "the owner starts one submission at a time");
     atomic_store_explicit(&work->own, own + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* before anything that the driver call makes visible */
+    /* orders the store before everything that the driver call makes visible */
+    atomic_thread_fence(memory_order_release);
   } else {
     atomic_fetch_add(&work->started, 1);
   }
@@ -58,12 +61,13 @@ static inline uint64_t rill__submission_end(struct rill__completion *work, struc
     return own / 2 + atomic_load_explicit(&work->finished, memory_order_relaxed);
   }
   const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
+  /* Not the owner: the owner may be in the driver at the same time, so only the shared counter is changed. */
   const uint64_t finished = atomic_fetch_add(&work->finished, 1);
   RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
   return finished + own / 2;
 }
 
-/* How many submissions have ended; and how many of them are known to be complete. */
+/* Return the number of submissions that have ended, and the number that is known to be complete. */
 static inline uint64_t rill__submission_count(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_relaxed) / 2 +
          atomic_load_explicit(&work->finished, memory_order_relaxed);
@@ -73,11 +77,13 @@ static inline uint64_t rill__submission_known(const struct rill__completion *wor
          atomic_load_explicit(&work->known_started, memory_order_relaxed);
 }
 
-/* Nobody has ever submitted: the first who does is the owner. */
+/* Returns true if no thread has ever submitted. The first thread that submits becomes the owner. */
 static inline bool rill__completion_is_unused(const struct rill__completion *work) {
   return atomic_load_explicit(&work->owner, memory_order_acquire) == NULL;
 }
 
+/* The current counts may change between the loads. That is harmless: a submission that another thread starts meanwhile
+ * is concurrent with the query, which may then give either answer. */
 static inline bool rill__completion_is_known(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_acquire) ==
              atomic_load_explicit(&work->known_own, memory_order_acquire) &&
@@ -85,7 +91,8 @@ static inline bool rill__completion_is_known(const struct rill__completion *work
              atomic_load_explicit(&work->known_started, memory_order_acquire);
 }
 
-/* Before the driver is asked ... */
+/* Reads the counts before the driver is queried. `finished` is read before `started`: if both are equal then, no
+ * counted submission was in progress. */
 static inline struct rill__question rill__completion_ask(const struct rill__completion *work) {
   const uint64_t finished = atomic_load_explicit(&work->finished, memory_order_acquire);
   const uint64_t started = atomic_load_explicit(&work->started, memory_order_acquire);
@@ -93,8 +100,10 @@ static inline struct rill__question rill__completion_ask(const struct rill__comp
   return (struct rill__question){ own, started, started == finished && own % 2 == 0 };
 }
 
-/* ... and when it has said "complete".  False if work was submitted meanwhile. */
+/* Stores the answer "complete" after the query. Returns false if work was submitted meanwhile: the answer may not
+ * include that work. */
 static inline bool rill__completion_remember(struct rill__completion *work, const struct rill__question *asked) {
+  /* Orders the query before the loads below, so that they see any submission that the driver could have missed. */
   atomic_thread_fence(memory_order_acquire);
   if (!asked->quiet || atomic_load_explicit(&work->own, memory_order_relaxed) != asked->own ||
       atomic_load_explicit(&work->started, memory_order_relaxed) != asked->started) {
@@ -107,7 +116,7 @@ static inline bool rill__completion_remember(struct rill__completion *work, cons
   return true;
 }
 
-/* For an object that only the caller has: its work is not known to be complete. */
+/* Treats the work as not known to be complete. No other thread may have the object. */
 static inline void rill__completion_forget(struct rill__completion *work) {
   atomic_store_explicit(&work->own, atomic_load_explicit(&work->own, memory_order_relaxed) + 2, memory_order_relaxed);
 }

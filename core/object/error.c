@@ -9,7 +9,7 @@
 static void set_error(rill_status status, int32_t code, const char *name, const char *format, va_list list) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL) return;
-  /* Formatted elsewhere: an argument may be a string of the last error. */
+  /* Formatted into a separate buffer, because an argument may be a string of the last error. */
   char text[sizeof self->error.message + sizeof self->error.hint];
   (void)vsnprintf(text, sizeof text, format, list);
   char *hint = strchr(text, RILL_HINT[0]);
@@ -57,8 +57,8 @@ void rill__error_of_launch(const char *label) {
 
 rill_status rill__fail_in_host_call(void) {
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "called inside a host call: it may wait for work that comes after that one, for ever" RILL_HINT
-                    "let another thread call it");
+                    "called inside a host call, where it could deadlock: it may wait for work that is queued after "
+                    "that host call" RILL_HINT "let another thread call it");
 }
 
 void rill__errors_suspend(void) {

@@ -1,28 +1,28 @@
-/* How a call fails: status, text with the numbers in it, and what to do.  Nothing here costs anything until
- * something fails. */
+/* Failures of calls: a status, a text with the numbers in it, and what to do. This costs nothing until something
+ * fails. */
 #ifndef RILL_CORE_OBJECT_ERROR_H
 #define RILL_CORE_OBJECT_ERROR_H
 
 #include "core/object/thread.h"
 
-/* In a format: ends what was wrong, begins what to do about it. */
+/* Separates, in a format, what was wrong from what to do about it. */
 #define RILL_HINT "\x1f"
 
 /* Sets the calling thread's last error and returns `status`. */
 rill_status rill__fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 
-/* The same, with the vendor's own code and its name. */
+/* Does the same with the vendor's own code and its name. */
 rill_status rill__fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
-/* Adds to the calling thread's error which launch failed. */
+/* Adds the name of the failed launch to the calling thread's error. */
 void rill__error_of_launch(const char *label) __attribute__((cold));
 
-/* Between the two, failures inside a call that will succeed do not touch the last error. */
+/* Between these two calls, failures do not change the last error: they are inside a call that will succeed. */
 void rill__errors_suspend(void);
 void rill__errors_resume(void);
 
-/* What the calling thread's latest rill__fail wrote, suspended or not. */
+/* Returns what the calling thread's latest rill__fail wrote, even if errors were suspended. */
 static inline const struct rill__error_record *rill__failure(void) {
   const struct rill__thread *self = rill__self;
   return self->suspend_depth == 0 ? &self->error : &self->suspended_error;
@@ -33,7 +33,7 @@ static inline const struct rill__error_record *rill__failure(void) {
     if (RILL__UNLIKELY(!(condition))) return rill__fail((status), __VA_ARGS__); \
   } while (0)
 
-/* Passes a failure on, whose text stands already. */
+/* Returns a failure to the caller; its text is already set. */
 #define RILL_TRY(call)                                              \
   do {                                                              \
     const rill_status try_status_ = (call);                         \

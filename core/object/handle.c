@@ -9,28 +9,29 @@
 
 _Atomic(struct rill__slot *) rill__chunks[RILL__KIND_END][RILL__CHUNKS];
 
-/* Guards the free lists and the making of chunks. */
+/* Guards the free lists and the allocation of chunks. */
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  uint32_t first_free; /* index + 1; 0: none */
-  uint32_t used;       /* slots ever used */
+  uint32_t first_free; /* index + 1; 0 if none */
+  uint32_t used;       /* number of slots ever used */
 } tables[RILL__KIND_END];
 
 struct rill__waiting rill__waiting;
-static _Atomic(struct rill__object *) retired; /* since somebody looked, the last one first */
+static _Atomic(struct rill__object *) retired; /* objects retired since the last scan, the newest first */
 
-/* Those that were looked at, and may still be used by a call: about in the order of their epochs, so that one that goes
- * costs no look at the others.  As long as `blocker` is in the epoch `blocked`, none of all that are retired can be
+/* Objects that were scanned and may still be in use by a call, approximately in the order of their epochs, so that one
+ * can be removed without visiting the others. As long as `blocker` is in the epoch `blocked`, no retired object can be
  * destroyed. */
 static struct {
   struct rill__object *first, **last; /* linked by next_retired */
-  struct rill__thread *blocker;       /* NULL: nobody knows of one */
+  struct rill__thread *blocker;       /* NULL if none is known */
   uint64_t blocked;
 } looked_at = { .last = &looked_at.first };
 
-/* Objects whose native part could not go when they were destroyed: each in a list of the stream that it waits for, or
- * else of its address, in which the one that was tried longest ago comes first.  Each try asks the driver.  Of many, a
- * call tries few, and after tries in vain the next ones wait for ever more calls. */
+/* Objects whose native part could not be destroyed yet. Each is in the list of the stream that it waits for, or else in
+ * a list chosen by its address; the object that was tried longest ago comes first. Every try queries the driver. If
+ * there are many objects, each call tries only a few, and after unsuccessful tries more calls pass before the next
+ * try. */
 enum { LISTS = 64, TRIES = 2, LONGEST_PAUSE = 64 };
 struct list {
   struct rill__object *first, *last; /* linked by next_retired */
@@ -40,7 +41,7 @@ static uint32_t next_list;
 static uint32_t try_pause = 1, calls_to_try; /* calls of rill__reclaim */
 
 static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `looked_at` */
-static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what is postponed */
+static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the postponed objects */
 
 static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
 
@@ -53,7 +54,7 @@ static struct rill__slot *slot_of(const struct rill__object *object) {
   return slot_at(kind_of(object->id), (uint32_t)(object->id >> 32) & 0xffffffu);
 }
 
-/* From one generation of a slot to the next. */
+/* Returns the difference between consecutive generations of a slot. */
 static uint32_t generation_step(enum rill__kind kind) { return kind == RILL__GRAPH_NODE ? RILL__PAGE_NODES : 1; }
 
 const char *rill__kind_name(enum rill__kind kind) {
@@ -79,7 +80,7 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
   RILL_REQUIRE(id != 0, RILL_ERROR_INVALID_HANDLE, "%s is a null %s handle", argument, wanted);
   if (given != kind) {
     const bool known = given > 0 && given < RILL__KIND_END;
-    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, where one of kind %s is wanted", argument,
+    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, but a handle of kind %s is needed", argument,
                       (unsigned long long)id, known ? "a handle of kind " : "no handle of rill",
                       known ? rill__kind_name(given) : "", wanted);
   }
@@ -105,7 +106,7 @@ void rill__object_init(struct rill__object *object, struct rill__device *device,
 
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out) {
-  /* Objects carry atomics that different threads write: whole cache lines of their own. */
+  /* Objects contain atomics that different threads write, so each object gets its own cache lines. */
   const size_t rounded = (size + 63) / 64 * 64;
   struct rill__object *object = aligned_alloc(64, rounded);
   char *copy = label != NULL && label[0] != '\0' ? strdup(label) : NULL;
@@ -128,7 +129,7 @@ void rill__object_free(struct rill__object *object) {
   free(object);
 }
 
-/* A slot that is free, or NULL.  Under slots_lock. */
+/* Returns a free slot, or NULL. Call it under slots_lock. */
 static struct rill__slot *take_slot(enum rill__kind kind, uint32_t *index) {
   if (tables[kind].first_free != 0) {
     *index = tables[kind].first_free - 1;
@@ -217,7 +218,7 @@ void rill__object_defer(struct rill__object *object) {
 void rill__object_retire(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   const uint64_t dead = (uint64_t)(uint32_t)object->id << 32;
-  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) { /* as in rill__enter: rill__oldest_epoch pays for the order */
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) { /* as in rill__enter: rill__oldest_epoch pays for the ordering */
     atomic_store_explicit(&slot->word, dead, memory_order_release);
   } else {
     atomic_store(&slot->word, dead);
@@ -228,7 +229,7 @@ void rill__object_retire(struct rill__object *object) {
 static void free_slot(struct rill__object *object) {
   if (object->id == 0 || object->slot_freed) return;
   const enum rill__kind kind = kind_of(object->id);
-  if ((uint32_t)object->id > UINT32_MAX - generation_step(kind)) return; /* the slot's generations are used up */
+  if ((uint32_t)object->id > UINT32_MAX - generation_step(kind)) return; /* all generations of the slot are used up */
   struct rill__slot *slot = slot_of(object);
   object->slot_freed = true;
   pthread_mutex_lock(&slots_lock);
@@ -238,7 +239,7 @@ static void free_slot(struct rill__object *object) {
   pthread_mutex_unlock(&slots_lock);
 }
 
-/* Adds those that were retired since to those that were looked at. */
+/* Appends the objects retired since the last call to those that were scanned. */
 static void look_at_retired(void) {
   struct rill__object *list = atomic_exchange(&retired, NULL), *turned = NULL;
   struct rill__object **const end = looked_at.last;
@@ -252,7 +253,7 @@ static void look_at_retired(void) {
   *end = turned;
 }
 
-/* What no call can be using any more, out of what is retired. */
+/* Returns the retired objects that no call can be using any more. */
 static struct rill__object *take_unused(void) {
   struct rill__object *unused = NULL, **last = &unused;
   look_at_retired();
@@ -271,7 +272,8 @@ static struct rill__object *take_unused(void) {
   return unused;
 }
 
-/* `least`: that has to be retired, by weight, for a look at all threads.  False if there was nothing to destroy. */
+/* Destroys retired objects. `least`: the sum of weights at which scanning all threads is worthwhile. Returns false if
+ * there was nothing to destroy. */
 static bool destroy_retired(uint32_t least) {
   if (atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) < least) return false;
   if (pthread_mutex_trylock(&reclaim_lock) != 0) return false;
@@ -307,13 +309,13 @@ void rill__object_postpone(struct rill__object *object) {
   pthread_mutex_unlock(&postponed_lock);
 }
 
-/* Which of the postponed to try. */
+/* The postponed objects to try. */
 struct choice {
   bool all;
-  uint64_t stream; /* not 0: those that wait for it; they come beside the usual ones */
+  uint64_t stream; /* not 0: all objects that wait for this stream, in addition to the usual ones */
 };
 
-/* Moves what is in a list to another one: `most` objects, those that wait for a stream if it is not 0. */
+/* Moves up to `most` objects from one list to another; only those that wait for `stream` if it is not 0. */
 static uint32_t move_postponed(struct list *from, struct rill__object **to, uint64_t stream, uint32_t most) {
   struct rill__object **link = &from->first, *before = NULL;
   uint32_t moved = 0;
@@ -352,7 +354,7 @@ static struct rill__object *take_postponed(const struct choice *choice) {
   return taken;
 }
 
-/* Whether some could be destroyed. */
+/* Returns true if an object was destroyed. */
 static bool try_postponed(struct rill__thread *self, const struct choice *choice) {
   struct rill__object *list = take_postponed(choice);
   const bool tried = list != NULL;
@@ -374,15 +376,15 @@ static bool try_postponed(struct rill__thread *self, const struct choice *choice
 
 /* ---- reclaiming ---- */
 
-/* What is destroyed may retire other things, and a caller's function that is called may release some: the outermost
- * call goes on until there is nothing left. */
+/* Destroying an object may retire other objects, and a caller's function that is called on the way may release objects.
+ * The outermost call therefore repeats until nothing is left. */
 static void reclaim(const struct choice *choice) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL || self->reclaims || rill__in_host_call) return;
   RILL_ASSERT(rill__is_outside_epochs(), "what is destroyed may call back, and drivers may wait");
   RILL_WITHOUT_CANCEL();
   self->reclaims = true;
-  self->subject = NULL; /* may be among them */
+  self->subject = NULL; /* it may be one of the objects destroyed */
   rill__errors_suspend();
   do {
     while (destroy_retired(choice->all ? 1 : RILL__RECLAIM_WEIGHT)) {
@@ -403,7 +405,7 @@ void rill__reclaim_after(uint64_t stream) {
 void rill__object_republish(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   object->id++;
-  atomic_store_explicit(&object->refs, 1, memory_order_relaxed); /* nobody else has it yet */
+  atomic_store_explicit(&object->refs, 1, memory_order_relaxed); /* no other thread has the object yet */
   atomic_store_explicit(&slot->word, (uint64_t)(uint32_t)object->id << 32 | 1, memory_order_release);
 }
 

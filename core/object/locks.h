@@ -1,9 +1,10 @@
-/* Which of core's locks the calling thread has, for assertions.  Builds without them (core/object/assert.h) note
+/* The core locks that the calling thread has, for assertions. Builds without assertions (core/object/assert.h) record
  * nothing.
  *
  * Invariants
- * - A thread takes these locks in the order of their numbers, so no two threads wait for each other.
- * - None but that of graphs is kept across a call of a backend, which may wait for the device. */
+ * - A thread takes these locks in the order of their numbers, so no two threads deadlock.
+ * - Only the lock of graphs may be held across a call of a backend, because such a call may wait for the device.
+ */
 #ifndef RILL_CORE_OBJECT_LOCKS_H
 #define RILL_CORE_OBJECT_LOCKS_H
 
@@ -22,7 +23,7 @@ enum {
 extern _Thread_local uint32_t rill__locks __attribute__((tls_model("initial-exec")));
 #endif
 
-/* Whether the calling thread has one of them.  For assertions alone: other builds do not know. */
+/* Returns true if the calling thread has one of the locks. Only for assertions: other builds always return false. */
 static inline bool rill__has_lock(uint32_t locks) {
 #if RILL_CHECKS
   return (rill__locks & locks) != 0;
@@ -50,7 +51,8 @@ static inline void rill__lock_released(uint32_t lock) {
 #endif
 }
 
-/* Inside an epoch the calling thread must not wait for another one (core/object/thread.h). */
+/* Returns true if the calling thread is outside epochs. Inside an epoch it must not wait for another thread
+ * (core/object/thread.h). */
 static inline bool rill__is_outside_epochs(void) {
   return rill__self == NULL || atomic_load_explicit(&rill__self->epoch, memory_order_relaxed) == 0;
 }

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- taking and writing ---- */
+/* ---- recording and writing ---- */
 
-/* The start of this library, if it is one: its own calls are no news to the user.  Linked into a program, its functions
- * cannot be distinguished from the program's. */
+/* Returns the start of this library, whose own calls do not interest the user. Returns NULL if it is linked into a
+ * program: its functions then cannot be distinguished from the program's. */
 static const void *own_library(void) {
   Dl_info self;
   if (dladdr((const void *)&rill__notes_origins, &self) == 0 || self.dli_fname == NULL) return NULL;
@@ -27,7 +27,7 @@ void rill__origin_take(struct rill__origin *out) {
   void *frames[OWN + RILL__FRAMES];
   const void *const library = own_library();
   const int count = backtrace(frames, OWN + RILL__FRAMES);
-  int first = 1; /* this function's */
+  int first = 1; /* skips this function */
   while (first < count && is_frame_of(library, frames[first])) first++;
   *out = (struct rill__origin){ .count = 0 };
   for (; first < count && out->count < RILL__FRAMES; first++) out->frames[out->count++] = frames[first];
@@ -35,7 +35,8 @@ void rill__origin_take(struct rill__origin *out) {
 
 static size_t write_frame(const void *frame, const char *before, const char *after, char *text, size_t size) {
   Dl_info info;
-  const uintptr_t call = (uintptr_t)frame - 1; /* inside the call: the return address may be another function's */
+  /* an address inside the call instruction: the return address may belong to another function */
+  const uintptr_t call = (uintptr_t)frame - 1;
   int length;
   if (dladdr((const void *)call, &info) == 0 || info.dli_fname == NULL) {
     length = snprintf(text, size, "%s%p%s", before, frame, after);
@@ -57,20 +58,20 @@ void rill__origin_write(const struct rill__origin *origin, uint32_t most, const 
   for (uint32_t i = 0; i < origin->count && i < most; i++) {
     char frame[320];
     const size_t length = write_frame(origin->frames[i], before, after, frame, sizeof frame);
-    if (length >= sizeof frame || length >= size - used) return; /* whole frames only */
+    if (length >= sizeof frame || length >= size - used) return; /* only complete frames */
     memcpy(text + used, frame, length + 1);
     used += length;
   }
 }
 
-/* ---- of objects ---- */
+/* ---- origins of objects ---- */
 
 bool rill__notes_origins;
 void rill__origins_start(void) { rill__notes_origins = true; }
 
-/* By kind and slot, in chunks like the slots'.  Guarded by the lock. */
+/* Indexed by kind and slot, in chunks like the slots. Guarded by the lock. */
 struct noted {
-  uint64_t id; /* of the object that was noted last; it is alive exactly if its slot says so */
+  uint64_t id; /* id of the object recorded last; the object is alive exactly if its slot says so */
   const struct rill__device *device;
   char label[64];
   struct rill__origin origin;
@@ -81,7 +82,8 @@ static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
 void rill__origins_lock(void) { pthread_mutex_lock(&noted_lock); }
 void rill__origins_unlock(void) { pthread_mutex_unlock(&noted_lock); }
 
-/* Without host memory the object is not in the list, and the call that makes it succeeds. */
+/* If there is no host memory, the object is missing from the list and the call that creates the object still
+ * succeeds. */
 void rill__origin_note_(const struct rill__object *object) {
   struct rill__origin origin;
   rill__origin_take(&origin);
@@ -99,7 +101,7 @@ void rill__origin_note_(const struct rill__object *object) {
   pthread_mutex_unlock(&noted_lock);
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static bool is_noted_alive(const struct noted *entry) {
   const enum rill__kind kind = (enum rill__kind)(entry->id >> 56);
   const uint32_t index = (uint32_t)(entry->id >> 32) & 0xffffffu;

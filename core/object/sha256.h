@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4): names for what is kept on disk, and proof that it was not damaged. */
+/* SHA-256 (FIPS 180-4), used to name files and to detect damaged ones. */
 #ifndef RILL_CORE_OBJECT_SHA256_H
 #define RILL_CORE_OBJECT_SHA256_H
 

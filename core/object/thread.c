@@ -32,19 +32,20 @@ static void put_record_back(void *record) {
 }
 
 static void prepare_threads(void) {
-  (void)pthread_key_create(&thread_end, put_record_back); /* without a key, a record is used once */
+  (void)pthread_key_create(&thread_end, put_record_back); /* without a key, a record is never reused */
   rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
-/* From the first call on, the library or plugin that this copy of rill is in stays where it is, whatever dlclose is
- * called: threads that end, exit and the vendors' threads come back to it.  Under no lock, since the loader has its own
- * and may be running a constructor that calls rill. */
+/* Keeps the library or plugin that contains this copy of rill loaded from the first call on, even if dlclose is called:
+ * ending threads, process exit and the vendors' threads call back into it. No lock may be held, because the loader has
+ * its own lock and may be running a constructor that calls rill. */
 static void stay_loaded(void) {
   static _Atomic bool stays;
   Dl_info self;
   if (atomic_load(&stays)) return;
   if (dladdr(&thread_once, &self) != 0 && self.dli_fname != NULL) {
-    (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* of a program itself: none */
+    /* has no effect if rill is linked into the program */
+    (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   }
   atomic_store(&stays, true);
 }
@@ -88,7 +89,7 @@ struct rill__thread *rill__thread_attach(void) {
   }
   thread->number = atomic_fetch_add(&last_thread_number, 1) + 1;
   thread->error.status = RILL_OK;
-  thread->suspend_depth = 0; /* its last owner may not have come through a fork */
+  thread->suspend_depth = 0; /* the last owner of the record may not have survived a fork */
   thread->ranges = 0;
   thread->reclaims = false;
   (void)pthread_setspecific(thread_end, thread);
@@ -96,8 +97,8 @@ struct rill__thread *rill__thread_attach(void) {
   return thread;
 }
 
-/* Whether any thread but the calling one could be inside a call.  One that attaches after this look orders itself, by
- * the exchange that it attaches with, before its first look at a slot. */
+/* Returns true if a thread other than the caller could be inside a call. A thread that attaches after this scan is
+ * ordered by its attaching exchange before its first look-up of a slot. */
 static bool are_others(void) {
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread != rill__self && atomic_load(&thread->in_use)) return true;
@@ -112,6 +113,8 @@ uint64_t rill__oldest_epoch(struct rill__thread **who) {
   uint64_t oldest = UINT64_MAX;
   *who = NULL;
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    /* A thread that attaches after the loop has started is not visited, and need not be: it finds the slot dead (see
+     * are_others). */
     const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
     if (epoch == 0 || epoch >= oldest) continue;
     oldest = epoch;
@@ -131,14 +134,15 @@ static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
 void rill__wait_for_users(uint64_t id) {
   const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
   struct rill__thread *who = NULL;
-  (void)rill__oldest_epoch(&who); /* for its order: what a call announced before it found the handle alive is seen */
+  /* called for its ordering: an id announced by a call that found the handle live is visible afterwards */
+  (void)rill__oldest_epoch(&who);
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     while (thread != rill__self && uses(thread, id, before)) (void)sched_yield();
   }
 }
 
 void rill__threads_after_fork(void) {
-  rill__in_host_call = false; /* of the parent's stream */
+  rill__in_host_call = false; /* the host call belongs to the parent's stream */
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread == rill__self) continue;
     atomic_store(&thread->epoch, 0);

@@ -1,16 +1,16 @@
-/* Per-thread state: the call epoch that keeps objects alive while a call uses them, and the last error.
+/* Per-thread state: the call epoch, which keeps objects alive while a call uses them, and the last error.
  *
- * Looking a handle up is not yet using it: another thread may release it in between.  So every public call
- * runs inside an epoch, and an object whose last reference went is destroyed only when every call that could
- * have seen it has left.
+ * Looking up a handle is not yet using its object: another thread may release the handle in between. So every public
+ * call runs inside an epoch, and an object whose last reference was released is destroyed only when every call that
+ * could have found it has left.
  *
- * Invariant.  Let T be the value of rill__epoch that a retiring thread increments after making the object's
- * slot dead.  A call that entered with an epoch greater than T read the counter after that increment, so it
- * finds the slot dead.  A call that entered with T or less and is still inside shows in its thread's `epoch`,
- * and holds the object's destruction up.  The reader's store of its epoch must be ordered before its look at
- * the slot: where the kernel has membarrier(2) the destroying side pays for that, else each call does.
+ * Invariant: let T be the value of rill__epoch that a retiring thread increments after making the object's slot dead. A
+ * call that entered with an epoch greater than T read the counter after that increment, so it finds the slot dead. A
+ * call that entered with T or less and is still inside shows this in its thread's `epoch`, which delays the destruction
+ * of the object. The reader's store of its epoch must be ordered before its load of the slot. If the kernel has
+ * membarrier(2), the destroying thread pays for this ordering; otherwise each call does.
  *
- * Nothing that runs inside an epoch blocks.  A call that blocks takes a reference (rill__ref) and leaves.
+ * Nothing that runs inside an epoch blocks. A call that blocks takes a reference (rill__ref) and leaves.
  */
 #ifndef RILL_CORE_OBJECT_THREAD_H
 #define RILL_CORE_OBJECT_THREAD_H
@@ -29,7 +29,7 @@
 struct rill__object;
 struct rill__capture;
 
-/* What rill_last_error tells. */
+/* The contents of rill_last_error. */
 struct rill__error_record {
   rill_status status;
   int32_t native_code;
@@ -41,87 +41,90 @@ struct rill__error_record {
   char line[2048];
 };
 
-/* The last operations that a thread gave to streams (core/diagnose/record.h): 8 KiB and a line. */
+/* The last operations that a thread submitted to streams (core/diagnose/record.h): 8 KiB plus one cache line. */
 enum { RILL__ENTRIES = 128, RILL__ENTRY_LABEL = 16 };
 
 struct rill__entry {
-  _Atomic uint64_t stream;  /* its id */
-  _Atomic uint64_t place;   /* kind, device and number in the stream; 0: there is none */
-  _Atomic uint64_t subject; /* of a launch the kernel's name; of others a number of bytes, an id or an address */
+  _Atomic uint64_t stream;  /* id of the stream */
+  _Atomic uint64_t place;   /* kind, device and number in the stream; 0: the entry is empty */
+  _Atomic uint64_t subject; /* for a launch the kernel's name; for others a number of bytes, an id or an address */
   union {
-    _Atomic uint32_t shape[6]; /* of a launch: grid and block */
+    _Atomic uint32_t shape[6]; /* for a launch: grid and block */
     _Atomic uint64_t words[3];
   };
-  _Atomic uint64_t label[RILL__ENTRY_LABEL / 8]; /* how it begins; the first byte is 0 if there is none */
+  /* first characters of the label; the first byte is 0 if there is none */
+  _Atomic uint64_t label[RILL__ENTRY_LABEL / 8];
 };
 
 struct rill__recorder {
-  _Alignas(64) _Atomic uint64_t written; /* entries so far */
+  _Alignas(64) _Atomic uint64_t written; /* number of entries so far */
   _Alignas(64) struct rill__entry entries[RILL__ENTRIES];
 };
 
 struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
-  uint64_t number;                    /* of the thread that has the record: never used again */
-  const char *api;                    /* the function that was called last; NULL after a typed launch */
-  const struct rill__object *subject; /* the first object it was given */
-  uint32_t handles;                   /* how many it has looked up so far ... */
-  _Atomic uint64_t ids[4];            /* ... and which, the latest; no call looks up more, but some may be of others */
-  _Atomic(struct rill__recorder *) recorder; /* kept with the record; NULL: nothing is recorded, or memory ran out */
+  uint64_t number;                    /* number of the thread that has the record; never reused */
+  const char *api;                    /* function that was called last; NULL after a typed launch */
+  const struct rill__object *subject; /* first object that the function was given */
+  uint32_t handles;                   /* number of handles looked up so far */
+  /* the latest of these handles; a call looks up at most four, but some entries may be of earlier calls */
+  _Atomic uint64_t ids[4];
+  _Atomic(struct rill__recorder *) recorder; /* kept with the record; NULL if nothing is recorded or memory ran out */
   struct rill__error_record error;
   struct rill__error_record
-      suspended_error;  /* where failures go between rill__errors_suspend and rill__errors_resume */
-  char injected[192];   /* what RILL_FAULT made fail last (core/diagnose/inject.h), and ... */
-  uint32_t injected_at; /* ... `handles` then */
+      suspended_error;  /* receives failures between rill__errors_suspend and rill__errors_resume */
+  char injected[192];   /* what RILL_FAULT made fail last (core/diagnose/inject.h) */
+  uint32_t injected_at; /* `handles` at that time */
   uint32_t suspend_depth;
-  uint32_t ranges; /* of rill_range_push that are open */
-  /* Captures of mode RILL_CAPTURE_THREAD that this thread began, of each backend, the newest first; after those, ones
-   * of threads that had the record before.  Guarded by the lock of captures. */
+  uint32_t ranges; /* number of open rill_range_push */
+  /* Captures of mode RILL_CAPTURE_THREAD that this thread began, for each backend, the newest first; after them,
+   * captures of threads that had the record before. Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];
-  bool reclaims;                        /* it is in rill__reclaim, which does not nest */
-  const struct rill__object *postponed; /* the last one that it has postponed; never looked into */
+  bool reclaims;                        /* the thread is in rill__reclaim, which does not nest */
+  const struct rill__object *postponed; /* the object that it postponed last; never dereferenced */
   /* What the thread waits for on the host (core/diagnose/waits.h). */
   struct {
-    _Atomic uint64_t number;   /* odd while it waits */
-    _Atomic uint64_t object;   /* the id of a stream, event or device */
-    _Atomic uint64_t device;   /* and of its device */
-    _Atomic uint64_t freed;    /* the address that rill_free was called with; 0: another call */
-    _Atomic uint64_t since;    /* CLOCK_MONOTONIC_COARSE, ns */
-    _Atomic uint64_t reported; /* the number of the last one that RILL_DEADLINE has reported */
+    _Atomic uint64_t number;   /* odd while the thread waits */
+    _Atomic uint64_t object;   /* id of a stream, event or device */
+    _Atomic uint64_t device;   /* id of that object's device */
+    _Atomic uint64_t freed;    /* address that rill_free was called with; 0 for other calls */
+    _Atomic uint64_t since;    /* CLOCK_MONOTONIC_COARSE, in ns */
+    _Atomic uint64_t reported; /* number of the last wait that RILL_DEADLINE reported */
   } wait;
   _Atomic bool in_use;
-  struct rill__thread *next; /* of all records ever made; they are reused, never freed */
+  struct rill__thread *next; /* list of all records ever created; records are reused, never freed */
 };
 
-/* The initial-exec model saves a call on every use; one pointer fits the space that loaders reserve for
- * libraries that are loaded late. */
+/* The initial-exec model saves a call on every use; one pointer fits into the static TLS surplus, which loaders reserve
+ * for libraries that are loaded late. */
 extern _Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
-extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec"))); /* is in a caller's fn */
+/* a caller's fn is running on the thread */
+extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec")));
 extern _Atomic uint64_t rill__epoch;
 extern bool rill__has_membarrier; /* set before the first record exists */
 
-/* No thread records what it gives to streams.  Before anything is. */
+/* Stops threads from recording what they submit. Call it before anything is recorded. */
 void rill__recorders_off(void);
 
-/* All records, the newest first; `thread->next` leads to the next. */
+/* Returns the newest record; `thread->next` leads to all older ones. */
 struct rill__thread *rill__threads_first(void);
 
-/* Makes this thread's record; NULL when memory ran out. */
+/* Creates this thread's record; returns NULL if memory ran out. */
 struct rill__thread *rill__thread_attach(void);
 
-/* Waits for no one: the oldest epoch that a call of any thread is in, and in `who` the thread; UINT64_MAX and NULL if
- * there is none.  Orders the caller's earlier stores before the look at the other threads. */
+/* Returns the oldest epoch that a call of any thread is in, and the thread in `who`; UINT64_MAX and NULL if there is
+ * none. Never blocks. Orders the caller's earlier stores before its loads from the other threads. */
 uint64_t rill__oldest_epoch(struct rill__thread **who);
 
-/* Blocks until every call of another thread has ended that started before and looked up the handle `id`.  It may wait
- * for another call of a thread that did so a few handles ago, too: outside epochs that is no harm. */
+/* Blocks until every call of another thread that started earlier and looked up the handle `id` has ended. It may also
+ * wait for another call of a thread that looked up `id` in a recent call, which is harmless outside epochs. */
 void rill__wait_for_users(uint64_t id);
 
-/* In the child of a fork: only the calling thread exists. */
+/* Resets the records in the child of a fork, in which only the calling thread exists. */
 void rill__threads_after_fork(void);
 
 #if defined(__SANITIZE_THREAD__)
-#define RILL__MEMBARRIER_USABLE false /* the race detector does not know of it */
+#define RILL__MEMBARRIER_USABLE false /* the race detector does not know membarrier */
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define RILL__MEMBARRIER_USABLE false
@@ -155,7 +158,7 @@ static inline struct rill__thread *rill__enter(const char *api) {
   return self;
 }
 
-/* Before a handle is looked up. */
+/* Called before a handle is looked up. */
 static inline void rill__announce(struct rill__thread *self, uint64_t id) {
   _Atomic uint64_t *place = &self->ids[self->handles++ % 4];
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
@@ -172,14 +175,14 @@ static inline void rill__leave(struct rill__thread *const *self) {
 
 /* What waits to be destroyed (core/object/handle.h). */
 struct rill__waiting {
-  _Atomic uint32_t retired; /* the sum of their weights */
+  _Atomic uint32_t retired; /* sum of the objects' weights */
   _Atomic uint32_t postponed;
 };
 enum { RILL__RECLAIM_WEIGHT = 64 };
 extern struct rill__waiting rill__waiting;
 void rill__reclaim_now(void);
 
-/* Destroys what nobody can be using any more; outside epochs. */
+/* Destroys everything that no call can be using any more. Call it outside epochs. */
 static inline void rill__reclaim(void) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) >= RILL__RECLAIM_WEIGHT) ||
       RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.postponed, memory_order_relaxed) != 0)) {
@@ -192,19 +195,19 @@ static inline void rill__leave_and_reclaim(struct rill__thread *const *self) {
   rill__reclaim();
 }
 
-/* Opens a public function that returns a status: names it for errors and enters an epoch, which every way out leaves.
- * At its end, all that waits to be destroyed and can be is. */
+/* Opens a public function that returns a status: names the function for errors and enters an epoch, which every exit
+ * leaves. At the end of the function, everything that can be destroyed is destroyed. */
 #define RILL_ENTER()                                                                                         \
   struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
 
-/* The same for a submission, which destroys nothing. */
+/* Does the same for a submission, which destroys nothing. */
 #define RILL_ENTER_TO_SUBMIT()                                                                   \
   struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
 
-/* The same for one that blocks.  Inside a host call it would wait for work that comes after that, or for the thread
- * that runs it. */
+/* Does the same for a function that blocks. Inside a host call such a function could wait for work queued after that
+ * host call, or for the thread that runs it. */
 #define RILL_ENTER_TO_BLOCK() \
   RILL_WITHOUT_CANCEL();      \
   RILL_ENTER();               \
