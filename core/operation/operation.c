@@ -46,7 +46,7 @@ void rill__operation_unref(struct rill__operation *operation) {
   if (atomic_fetch_sub_explicit(&operation->refs, 1, memory_order_acq_rel) == 1) destroy_operation(operation);
 }
 
-/* What the kind has in the union is left to the caller. */
+/* The caller sets the union's member for the kind. */
 static rill_status new_operation(uint32_t kind, struct rill__device *device, const char *label, size_t extra,
                                  struct rill__operation **out) {
   const bool labelled = label != NULL && label[0] != '\0';
@@ -66,13 +66,13 @@ static rill_status new_operation(uint32_t kind, struct rill__device *device, con
   return RILL_OK;
 }
 
-/* Where a value of `size` bytes begins: no type is aligned to more than its size. */
+/* Returns where a value of `size` bytes begins: no type has an alignment larger than its size. */
 static size_t value_offset(size_t end, size_t size) {
   const size_t alignment = size <= 8 ? 8 : 16;
   return (end + alignment - 1) & ~(alignment - 1);
 }
 
-/* Most are pointers and numbers, for which the compiler needs no call. */
+/* Most values are pointers and numbers, for which the compiler needs no call. */
 static void copy_value(void *to, const void *from, size_t size) {
   if (size == 8) {
     memcpy(to, from, 8);
@@ -83,7 +83,7 @@ static void copy_value(void *to, const void *from, size_t size) {
   }
 }
 
-/* Values are copied from `values`, one pointer each. */
+/* Copies the values from `values`, one pointer each. */
 static rill_status new_launch_operation(const struct rill__launch *launch, void *const *values,
                                         struct rill__operation **out) {
   const rill_bundle_kernel *source = launch->kernel->source;

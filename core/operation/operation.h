@@ -1,10 +1,11 @@
-/* Work as data: submissions that are made later, once from the queue of a held stream, or again and again from a graph.
+/* Stored operations: submissions that are made later, once from the queue of a held stream or repeatedly from a graph.
  *
  * Invariants
- * - An operation is constant once it is made, and owns or keeps all that its submission reads: arguments, pattern,
- *   label, extras, kernel, event, execution object and payload.
- * - A queue has an operation for itself alone, so it may finish the payload when the driver has the work; a graph
- * shares operations with its clones and execution objects, which drop the payload with the last reference. */
+ * - An operation is constant once it is created, and owns or references everything that its submission reads:
+ *   arguments, pattern, label, extras, kernel, event, execution object and payload.
+ * - A queue does not share its operations, so it may finish the payload when the driver has the work. A graph shares
+ *   operations with its clones and execution objects; the last of them to drop its reference drops the payload.
+ */
 #ifndef RILL_CORE_OPERATION_OPERATION_H
 #define RILL_CORE_OPERATION_OPERATION_H
 
@@ -13,22 +14,24 @@
 #include <rill/graph.h>
 #include <string.h>
 
-/* What an operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver has
- * the work that uses it; drop: when nothing will use it. */
+/* What an operation owns besides its own struct, such as memory that data was copied to. finish: called when the driver
+ * has the work that uses it; drop: called when nothing will use it. */
 struct rill__payload {
   void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
   void (*drop)(struct rill__payload *payload);
   size_t bytes;
-  struct rill__operation *of; /* what the owner stands for in one execution object, kept; or NULL */
+  /* the operation that replaces the owner in one execution object, with a reference; or NULL */
+  struct rill__operation *of;
 };
 
-/* Kinds besides RILL_NODE_*: no graph has such a node, and no backend gets one. */
+/* Kinds in addition to RILL_NODE_*: no graph has such a node, and no backend receives one. */
 enum {
   RILL__OPERATION_PREFETCH = 0x100,
   RILL__OPERATION_EXEC /* a launch of an execution object */
 };
 
-/* Each makes an operation of the device with one reference.  A launch has known arguments, which are copied. */
+/* Each function creates an operation of the device with one reference. For a launch, the arguments are checked already,
+ * and are copied. */
 rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__operation **out);
 rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
                                  struct rill__operation **out);
@@ -38,33 +41,34 @@ rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn 
                                       struct rill__operation **out);
 /* `kind`: RILL_NODE_EVENT_RECORD or RILL_NODE_EVENT_WAIT. */
 rill_status rill__operation_event(uint32_t kind, struct rill__event *event, struct rill__operation **out);
-/* `kind`: RILL_NODE_ALLOC, which takes the payload over, or RILL_NODE_FREE. */
+/* `kind`: RILL_NODE_ALLOC, which takes over the payload, or RILL_NODE_FREE. */
 rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, void *memory,
                                    struct rill__payload *payload, struct rill__operation **out);
-/* Takes the native graph over. */
+/* Takes over the native graph. */
 rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
 rill_status rill__operation_prefetch(struct rill__device *device, const void *p, size_t size,
                                      struct rill__operation **out);
 rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out);
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);
 
-/* Bytes of the operation and its payload. */
+/* Returns the bytes of the operation and its payload. */
 size_t rill__operation_size(const struct rill__operation *operation);
 
-/* The stream's driver uses from here on what the payload owned.  Only the caller has the operation. */
+/* Passes the payload to its `finish`: from here on the stream's driver uses what it owned. Only the caller has the
+ * operation. */
 void rill__operation_finish(struct rill__operation *operation, struct rill__stream *stream);
 
-/* A launch with another value of argument `index`, which has `size` bytes. */
+/* Creates a launch with another value of argument `index`. */
 rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,
                                      struct rill__operation **out);
 
-/* What the node is called: its label, or the kernel's name; NULL if it has none. */
+/* Returns the name of the node: its label, or the kernel's name, or NULL if it has neither. */
 static inline const char *rill__operation_name(const struct rill__operation *operation) {
   if (operation->label != NULL) return operation->label;
   return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->name : NULL;
 }
 
-/* Whether that is its name; a kernel without a label is called by its symbol as well. */
+/* Returns true if the node has that name. A kernel without a label also has its symbol as a name. */
 static inline bool rill__operation_is_called(const struct rill__operation *operation, const char *name) {
   const char *const own = rill__operation_name(operation);
   if (own != NULL && strcmp(own, name) == 0) return true;
