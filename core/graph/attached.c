@@ -1,4 +1,4 @@
-/* Objects of the caller's that graphs and execution objects keep (rill_graph_add_user_object). */
+/* Objects of the caller that graphs and execution objects reference (rill_graph_add_user_object). */
 #include "core/graph/graph.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void release_user_object(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Perhaps inside an epoch, or under a lock, and the function may call rill. */
+/* Defers the release: this may run inside an epoch or under a lock, and the caller's function may call rill. */
 static void end_user_object(struct rill__object *object) {
   object->destroy = release_user_object;
   atomic_store(&object->refs, 1);
@@ -54,6 +54,7 @@ rill_status rill__attach_copies(struct rill__attachment **list, const struct ril
   return RILL_OK;
 }
 
+/* Allocates nothing, because finish_capture cannot fail. */
 void rill__attach_moved(struct rill__attachment **list, struct rill__attachment **others) {
   struct rill__attachment **last = others;
   while (*last != NULL) last = &(*last)->next;
@@ -71,7 +72,7 @@ void rill__detach_all(struct rill__attachment **list) {
   }
 }
 
-/* ---- of execution objects ---- */
+/* ---- objects of execution objects ---- */
 
 struct attached {
   struct rill__object base;

@@ -1,4 +1,4 @@
-/* One explicit node, while a public function makes it. */
+/* The construction of one explicit node by a public function. */
 #ifndef RILL_CORE_GRAPH_BUILDING_H
 #define RILL_CORE_GRAPH_BUILDING_H
 
@@ -9,14 +9,14 @@ struct rill__building {
   rill_graph_node *out, node;
   struct rill__graph *graph;
   struct rill__node_stream stream;
-  struct rill__graph_node *few[4]; /* what it comes after, if these are enough */
+  struct rill__graph_node *few[4]; /* room for the predecessors, if there are few */
 };
 
-/* The node of a handle, which has to be one of the graph. */
+/* Finds the node of a handle, which has to be a node of the graph. */
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out);
 
-/* All nodes of a graph are of its device. */
+/* All nodes of a graph belong to its device. */
 rill_status rill__graph_fail_device(const struct rill__graph *graph, const struct rill__object *other)
     __attribute__((cold));
 static inline rill_status rill__graph_check_device(const struct rill__graph *graph, const struct rill__object *other) {
@@ -26,13 +26,14 @@ static inline rill_status rill__graph_check_device(const struct rill__graph *gra
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);
 rill_status rill__building_check(const struct rill__building *building);
 
-/* `status`: of what was submitted.  What has nothing to do is a node all the same. */
+/* Sets the handle of the new node. `status`: the result of the submission. If nothing was submitted, because there was
+ * nothing to do, adds an empty node. */
 rill_status rill__building_give(struct rill__building *building, rill_status status);
 
-/* `out` may be one of `after`, so it is written last. */
+/* Writes `out`. It does so last, because `out` may point into `after`. */
 void rill__building_end(struct rill__building *building);
 
-/* Opens a function that adds a node. */
+/* Opens a public function that adds a node. */
 #define RILL_ENTER_NODE()                                                      \
   struct rill__building building __attribute__((cleanup(rill__building_end))); \
   building.out = out;                                                          \

@@ -13,7 +13,7 @@
 _Atomic uint32_t rill__captures_active;
 static uint64_t last_capture;
 
-/* The active ones of each backend, and of those the ones in mode RILL_CAPTURE_GLOBAL; the newest first. */
+/* The active captures of each backend, and those of them in mode RILL_CAPTURE_GLOBAL; the newest first. */
 static struct { struct rill__capture *all, *global; } captures[RILL_BACKEND_END_];
 
 void rill__capture_unref(struct rill__capture *capture) {
@@ -28,7 +28,7 @@ rill_status rill__capture_no_memory(void) {
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a capture");
 }
 
-/* ---- members; under the lock ---- */
+/* ---- members; call these under the lock ---- */
 
 rill_status rill__member_list_place(struct rill__capture_member *member) {
   const uint32_t search = rill__graph_new_search(member->graph);
@@ -52,6 +52,7 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
                rill__name_of(&stream->base).text, stream->base.device->name, rill__capture_name(capture).text,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   uint32_t none = 0;
+  /* A compare-and-swap, because the lock of held work, under which streams are held, is not taken here. */
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
     return rill__fail(RILL_ERROR_NOT_READY,
                       "%s is held: a capture would be ordered before what is queued" RILL_HINT
@@ -59,6 +60,8 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
                       rill__name_of(&stream->base).text);
   }
   const struct rill__graph_table *table = stream->base.device->backend->graph;
+  /* The stream is diverted before the driver starts to capture it, so no submission reaches the driver as a part of
+   * what other code submits. */
   member->others = table->others_begin != NULL && atomic_load(&stream->foreign);
   const rill_status status = member->others ? RILL_DISPATCH(stream, graph, others_begin, stream) : RILL_OK;
   if (status != RILL_OK) {
@@ -90,6 +93,8 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
     *member->collect = operation;
     return RILL_OK;
   }
+  /* An explicit node, added while a capture adds to the same graph: if the capture failed, truncating its nodes would
+   * remove this one. */
   if (member->capture == NULL && member->graph->capture != NULL) {
     rill__operation_unref(operation);
     return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
@@ -106,6 +111,7 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
     after = member->after;
     count = member->count;
   }
+  /* The new node alone is the place from here on: it comes after everything that the old place contained. */
   RILL_TRY(rill__graph_add(member->graph, operation, after, count, &node));
   rill__place_drop(&member->place);
   member->place.node = member->last = node;
@@ -125,6 +131,7 @@ rill_status rill__member_take_others(struct rill__capture_member *member, bool a
   }
   if (status == RILL_OK && again) status = RILL_DISPATCH(stream, graph, others_begin, stream);
   member->others = again && status == RILL_OK;
+  /* The work of the other library is lost, so the graph would be incomplete. */
   if (status != RILL_OK) member->capture->broken = true;
   return status;
 }
@@ -153,7 +160,8 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   return members;
 }
 
-/* Without the lock: a stream may end here. */
+/* Frees the members of a capture that has ended. Call it without the lock: dropping the last reference to a stream
+ * destroys it. */
 static void free_members(struct rill__capture_member *members) {
   while (members != NULL) {
     struct rill__capture_member *member = members;
@@ -176,13 +184,14 @@ static void free_members(struct rill__capture_member *members) {
 static rill_status fail_capturing(const struct rill__stream *stream, const struct rill__capture *capture) {
   const bool own = stream == capture->origin.stream;
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                    "%s is capturing%s%s, since thread %d began that; the call would break the capture" RILL_HINT
+                    "%s is capturing%s%s (thread %d began the capture); the call would invalidate the capture" RILL_HINT
                     "end the capture first",
                     rill__name_of(&stream->base).text, own ? "" : " for ", own ? "" : rill__capture_name(capture).text,
                     (int)capture->thread_id);
 }
 
-/* Under the lock: so that no call looks through captures that do not refuse it. */
+/* Adds the capture to the lists. A separate list has only the captures that refuse calls, so that no call looks through
+ * captures that do not concern it. Call it under the lock. */
 static void enter_lists(struct rill__capture *capture) {
   const uint32_t backend = capture->graph->base.device->backend->id;
   capture->next = captures[backend].all;
@@ -205,14 +214,16 @@ static void leave_lists(struct rill__capture *capture) {
   if (capture->next_refusing != NULL) capture->next_refusing->link_refusing = capture->link_refusing;
 }
 
-/* One that a call about a device of the backend would break, or NULL. */
+/* Returns a capture that a call for a device of the backend would invalidate, or NULL. */
 static const struct rill__capture *find_refusing(uint32_t backend, bool any) {
   if (any || captures[backend].global != NULL) return any ? captures[backend].all : captures[backend].global;
   const struct rill__capture *mine = rill__self->captures[backend];
+  /* The record may have belonged to another thread before: only captures of the present thread count, and they come
+   * first in the list. */
   return mine != NULL && mine->thread == rill__self->number ? mine : NULL;
 }
 
-/* Its place is after nodes that the caller names. */
+/* Makes the stream the first member, placed after the nodes that the caller names. */
 static rill_status join_first(struct rill__capture *capture, struct rill__stream *stream,
                               const struct rill__capture_start *start) {
   struct rill__place place = { NULL, NULL };
@@ -226,7 +237,7 @@ static rill_status join_first(struct rill__capture *capture, struct rill__stream
   return status;
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static rill_status begin_capture(struct rill__stream *stream, const struct rill__capture_start *start,
                                  struct rill__capture *capture) {
   if (rill__core(stream)->member != NULL) return fail_capturing(stream, rill__core(stream)->member->capture);
@@ -238,7 +249,8 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
     rill__ref(&graph->base);
   } else {
     RILL_TRY(rill__graph_new(stream->base.device, &graph));
-    graph->base.borrowed = true; /* until the capture ends */
+    /* until the capture ends: the handle is already visible, and users must not release the graph */
+    graph->base.borrowed = true;
   }
   capture->graph = graph;
   capture->first = rill__graph_mark(graph);
@@ -255,7 +267,8 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-/* A failure that does not say that the capture is invalid has another cause. */
+/* Takes what other code has submitted to any member. Returns a failure only if it has another cause than an invalid
+ * capture: `broken` already notes an invalid one. */
 static rill_status take_all_others(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
     const rill_status status = rill__member_take_others(member, false);
@@ -264,7 +277,7 @@ static rill_status take_all_others(struct rill__capture *capture) {
   return RILL_OK;
 }
 
-/* Every node has to come before where the first stream is now. */
+/* Checks that every node comes before the current place of the first stream. */
 static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
   bool no_memory = false;
@@ -273,8 +286,8 @@ static rill_status check_joined(struct rill__capture *capture) {
   uint32_t unjoined = 0;
   RILL_TRY(take_all_others(capture));
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
-               "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
-               "join the streams of that library before the next call about the stream, and call nothing that waits",
+               "work that another library submitted to a stream of the capture of %s cannot become a graph" RILL_HINT
+               "join the streams of that library before the next call for the stream, and call nothing that waits",
                rill__capture_name(capture).text);
   RILL_TRY(rill__member_list_place(&capture->origin));
   const uint32_t search = rill__graph_search(graph, capture->origin.after, capture->origin.count, &no_memory);
@@ -292,17 +305,19 @@ static rill_status check_joined(struct rill__capture *capture) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                              rill__name_of(&member->stream->base).text);
   }
+  /* No stream's place contains an unjoined node: the places were set by hand and left these nodes out. */
   RILL_REQUIRE(used > 0, RILL_ERROR_CAPTURE_INVALID,
-               "%u nodes of the capture of %s come before no place of a stream" RILL_HINT
-               "name them when the dependencies of a stream are set",
+               "%u nodes of the capture of %s precede no stream's place" RILL_HINT
+               "include them when you set the dependencies of a stream",
                unjoined, rill__capture_name(capture).text);
   return rill__fail(RILL_ERROR_CAPTURE_INVALID,
-                    "%s did not come back to %s: %u nodes of the capture are not joined" RILL_HINT
+                    "%s must be joined back to %s: %u nodes of the capture are unjoined" RILL_HINT
                     "record an event there, and make the first stream wait for it, before the capture ends",
                     names, rill__capture_name(capture).text, unjoined);
 }
 
-/* Takes the capture apart.  Its graph is the caller's, or has gone.  Returns what is to be freed without the lock. */
+/* Dismantles the capture. On success `out` is its graph, which belongs to the caller; on failure the graph is released.
+ * Returns the members, which the caller frees without the lock. */
 static struct rill__capture_member *finish_capture(struct rill__capture *capture, rill_status status,
                                                    struct rill__graph **out) {
   struct rill__graph *graph = capture->graph;
@@ -310,6 +325,7 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   leave_lists(capture);
   RILL_ASSERT(!capture->ended && graph->capture == capture, "an active capture is the one that adds to its graph");
   atomic_fetch_sub(&rill__captures_active, 1);
+  /* The members are removed first: what other code submitted becomes nodes, which a failed capture then truncates. */
   struct rill__capture_member *const members = leave_all(capture);
   capture->ended = true;
   graph->capture = NULL;
@@ -324,8 +340,9 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   return members;
 }
 
-/* The last release of the stream makes its handle stale, and then looks for a capture (rill__capture_abandon).  Here it
- * is the other way round, so one of the two ends the capture. */
+/* The last release of a stream makes its handle stale first and then looks for a capture (rill__capture_abandon). This
+ * function adds the capture first and then checks the handle. So at least one of the two finds the other and ends the
+ * capture. */
 rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
   struct rill__capture *capture = calloc(1, sizeof *capture);
   if (capture == NULL) return rill__capture_no_memory();
@@ -352,12 +369,12 @@ static rill_status check_end(const struct rill__stream *stream, const struct ril
   RILL_REQUIRE(member != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is not capturing", rill__name_of(&stream->base).text);
   const struct rill__capture *capture = member->capture;
   RILL_REQUIRE(member == &capture->origin, RILL_ERROR_INVALID_ARGUMENT,
-               "%s has come to a capture that was begun on %s" RILL_HINT "end it there",
+               "%s joined a capture that was begun on %s" RILL_HINT "end the capture there",
                rill__name_of(&stream->base).text, rill__capture_name(capture).text);
   RILL_REQUIRE(capture->mode == RILL_CAPTURE_RELAXED || capture->thread == rill__self->number,
                RILL_ERROR_CAPTURE_ACTIVE,
-               "thread %d began the capture of %s, and not in relaxed mode: no other one may end it" RILL_HINT
-               "end it there, or begin it with RILL_CAPTURE_RELAXED",
+               "thread %d began the capture of %s in a mode other than relaxed: no other thread may end it" RILL_HINT
+               "end it on that thread, or begin it with RILL_CAPTURE_RELAXED",
                (int)capture->thread_id, rill__capture_name(capture).text);
   return RILL_OK;
 }
@@ -391,7 +408,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
 }
 
 void rill__capture_abandon(struct rill__stream *stream) {
-  if (atomic_load(&rill__core(stream)->diverted) != RILL__CAPTURED) return; /* after the handle has become stale */
+  if (atomic_load(&rill__core(stream)->diverted) != RILL__CAPTURED) return; /* read after the handle has become stale */
   struct rill__capture_member *left = NULL;
   struct rill__graph *none = NULL;
   rill__graphs_lock();
@@ -414,7 +431,7 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
   rill__graphs_unlock();
 }
 
-/* ---- places that are read and set ---- */
+/* ---- reading and setting places ---- */
 
 static rill_status list_place(struct rill__capture_member *member, rill_graph_node *nodes, size_t room, size_t *count) {
   RILL_TRY(rill__member_take_others(member, true));
@@ -468,7 +485,7 @@ rill_status rill__capture_set_place(struct rill__stream *stream, const rill_grap
   return status;
 }
 
-/* ---- the guard ---- */
+/* ---- the checks that protect captures ---- */
 
 rill_status rill__capture_share(struct rill__stream *stream, bool (*share)(struct rill__stream *stream), bool *out) {
   rill_status status = RILL_OK;
@@ -495,7 +512,7 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
   const struct rill__capture *capture = find_refusing(device->backend->id, any);
   if (capture != NULL) {
     status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                        "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
+                        "%s is capturing (thread %d began the capture); the call would invalidate the capture" RILL_HINT
                         "end the capture first",
                         rill__capture_name(capture).text, (int)capture->thread_id);
   }
@@ -503,7 +520,8 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
   return status;
 }
 
-/* The threads that captured are not here; what they were in the middle of is not freed. */
+/* Ends all captures in the child of a fork: the threads that were capturing do not exist there. What they were working
+ * on is not freed. */
 void rill__captures_after_fork(void) {
   for (uint32_t backend = 0; backend < RILL_BACKEND_END_; backend++) {
     while (captures[backend].all != NULL) {

@@ -1,4 +1,4 @@
-/* What capturing streams are given: nodes, memory, other graphs, records and waits. */
+/* Submissions to capturing streams: nodes, memory, other graphs, records and waits. */
 #include "core/graph/capture_parts.h"
 
 #include "core/graph/graph.h"
@@ -12,7 +12,7 @@
 
 void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
   size_t size = sizeof *stream;
-  __asm__("" : "+r"(size)); /* for a size that it knows gcc clears by an instruction that begins slowly */
+  __asm__("" : "+r"(size)); /* hides the size: for a known size gcc uses a string instruction, which starts slowly */
   memset(stream, 0, size);
   stream->stream.base.device = device;
   rill__core(&stream->stream)->member = &stream->member;
@@ -24,6 +24,8 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   rill__graphs_lock();
   struct rill__capture_member *member = rill__core(stream)->member;
   *taken = member != NULL;
+  /* What other code submitted before this operation has to become a node first, or the order of the stream would be
+   * lost. */
   if (member != NULL && member->capture != NULL) status = rill__member_take_others(member, true);
   const bool added = member != NULL && status == RILL_OK;
   if (added) status = rill__member_add_node(member, operation);
@@ -38,6 +40,7 @@ static rill_status add_free(struct rill__capture_member *member, void *p, bool *
   struct rill__graph *graph = member->graph;
   struct rill__operation *operation = NULL;
   bool allocated = false, freed = false;
+  /* Only memory that this graph allocates is freed by a node; any other free is deferred to the end of the capture. */
   if (!rill__graph_find_memory(graph, p, &allocated, &freed)) return rill__capture_no_memory();
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p has been freed in the graph", p);
   if (!allocated) return RILL_OK;
@@ -67,7 +70,7 @@ bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free
   return member != NULL;
 }
 
-/* `nodes` of the steps; `place`: those that no other step comes after. */
+/* Adds a node for each step, `nodes`. `place`: receives the nodes that no other node comes after. */
 static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
                              struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last,
                              struct rill__place *place) {
@@ -91,7 +94,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
   return RILL_OK;
 }
 
-/* The steps become nodes, and what comes last of them the member's place. */
+/* Adds the steps of an execution object as nodes; the member's place becomes those steps that no other comes after. */
 static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
   if (exec->count == 0) return RILL_OK;
   const uint32_t before = rill__graph_mark(member->graph);
@@ -108,6 +111,7 @@ static rill_status add_exec(struct rill__capture_member *member, const struct ri
     rill__attach_moved(&member->attached, &attached);
   } else {
     rill__place_drop(&place);
+    /* Nodes that were added before the failure are removed, so the capture can go on without the launch. */
     rill__graph_truncate(member->graph, before);
   }
   rill__detach_all(&attached);
@@ -129,7 +133,7 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
 
 /* ---- events ---- */
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void set_point(struct rill__event *event, struct rill__captured_point *point) {
   struct rill__captured_point *before = rill__core(event)->captured;
   rill__core(event)->captured = point;
@@ -154,7 +158,8 @@ rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const 
                     rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
 }
 
-/* Another thread may hold a stream for the event meanwhile: that is looked for until the state has changed. */
+/* Another thread may hold a stream for the event at any time, so the fence is checked until the change of state
+ * succeeds. */
 static rill_status become_captured(struct rill__capture_member *member, struct rill__event *event) {
   uint32_t state = atomic_load(&rill__core(event)->state);
   while (state == RILL__EVENT_FENCED ||
@@ -211,7 +216,7 @@ static rill_status fail_ended(const struct rill__event *event) {
                     rill__name_of(&event->base).text);
 }
 
-/* A capturing stream waits for what is no part of its capture. */
+/* Lets a capturing stream wait for something outside its capture. */
 static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
                                 const struct rill__captured_point *point) {
   if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
@@ -220,7 +225,7 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
   if (point != NULL && point->capture->ended) return fail_ended(event);
   RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
                "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
-               "begin one capture, and bring the other streams to it with an event",
+               "begin one capture, and join the other streams to it with an event",
                rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
                rill__name_of(&event->base).text, rill__capture_name(point->capture).text);
   struct rill__event_core *core = rill__core(event);
@@ -229,11 +234,12 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
                "%s has never been recorded, or only on a held stream, and a capturing stream cannot be held" RILL_HINT
                "record it in the capture first, or pass RILL_WAIT_IF_RECORDED",
                rill__name_of(&event->base).text);
-  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                    "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
-                    "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
-                    rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
-                    (int)member->capture->thread_id, rill__name_of(&event->base).text);
+  return rill__fail(
+      RILL_ERROR_CAPTURE_ACTIVE,
+      "%s is capturing for %s (thread %d began the capture), and %s was recorded outside: the graph cannot "
+      "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
+      rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
+      (int)member->capture->thread_id, rill__name_of(&event->base).text);
 }
 
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
@@ -242,6 +248,7 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
   struct rill__capture_member *member = rill__core(stream)->member;
   const bool captured = atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED;
   const struct rill__captured_point *point = captured ? rill__core(event)->captured : NULL;
+  /* Either the stream is a member, or the event is captured and the stream joins its capture. */
   *taken = member != NULL || point != NULL;
   if (member == NULL && point != NULL) {
     status = point->capture->ended ? fail_ended(event) : rill__capture_join(point->capture, stream, point->place);

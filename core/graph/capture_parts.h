@@ -1,5 +1,5 @@
-/* What capture.c, the life of captures, and capture_nodes.c, what they are given, share.  All under the lock of graphs.
- */
+/* Shared by capture.c, the life of captures, and capture_nodes.c, the submissions to them. Call all functions under the
+ * lock of graphs. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_PARTS_H
 #define RILL_CORE_GRAPH_CAPTURE_PARTS_H
 
@@ -8,40 +8,40 @@
 #include <sys/types.h>
 
 struct rill__capture {
-  struct rill__capture_member origin; /* of the stream that it was begun on */
-  _Atomic uint32_t references;        /* that of the members, and of events */
+  struct rill__capture_member origin; /* member of the stream that the capture was begun on */
+  _Atomic uint32_t references;        /* one for all members, and one for each captured event */
   bool ended;
-  bool broken; /* the driver has ended what others submitted as invalid */
+  bool broken; /* the driver has ended the capture of what other code submitted as invalid */
   uint32_t mode;
   uint64_t id;
-  uint32_t first; /* node of the graph that is its own */
+  uint32_t first; /* index of the first node that this capture added */
   struct rill__graph *graph;
-  uint64_t thread;                      /* that began it: rill__self->number */
-  pid_t thread_id;                      /* for texts */
-  struct rill__capture_member *members; /* the last is `origin` */
-  struct rill__capture *next, **link;   /* of all that are active, of one backend */
-  struct rill__capture *next_refusing,  /* of those that refuse calls: global ones, or the thread's own ones */
-      **link_refusing;
+  uint64_t thread;                      /* thread that began the capture: rill__self->number */
+  pid_t thread_id;                      /* for messages */
+  struct rill__capture_member *members; /* the last one is `origin` */
+  struct rill__capture *next, **link;   /* list of all active captures of the backend */
+  /* list of the captures that refuse calls: the global ones, or those of the thread */
+  struct rill__capture *next_refusing, **link_refusing;
 };
 
-/* What a captured event stands for. */
+/* The point in a capture that a captured event stands for. */
 struct rill__captured_point {
   struct rill__capture *capture;
   struct rill__place place;
 };
 
 void rill__capture_unref(struct rill__capture *capture);
-struct rill__name rill__capture_name(const struct rill__capture *capture); /* of one that has not ended */
+struct rill__name rill__capture_name(const struct rill__capture *capture); /* for a capture that has not ended */
 rill_status rill__capture_no_memory(void);
 
-/* Makes the stream a member at a place, and diverts its submissions, unless it is held. */
+/* Makes the stream a member at a place, and diverts its submissions. Fails if the stream is held. */
 rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place);
 
-/* Lists the nodes of the place of a member of a capture, each once: `after` and `count`. */
+/* Lists the nodes of a member's place, each once, in `after` and `count`. */
 rill_status rill__member_list_place(struct rill__capture_member *member);
-/* Takes the operation over in any case. */
+/* Takes over the operation, even on failure. */
 rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation);
-/* What others have given to the native stream becomes a node.  `again`: the capture goes on. */
+/* Adds a node for the work that other code has submitted to the native stream. `again`: the capture continues. */
 rill_status rill__member_take_others(struct rill__capture_member *member, bool again);
 
 #endif

@@ -4,8 +4,8 @@
 
 static pthread_mutex_t claims_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t claim_ended = PTHREAD_COND_INITIALIZER;
-static uint32_t in_child; /* claims of devices that work in the child of a fork */
-static uint32_t forks;    /* threads that wait until there are none */
+static uint32_t in_child; /* number of claims of devices that work in the child of a fork */
+static uint32_t forks;    /* threads that wait until in_child is 0 */
 
 static bool works_in_child(const struct rill__graph_exec *exec) { return !exec->base.device->backend->gpu; }
 
@@ -39,6 +39,8 @@ void rill__exec_unclaim(struct rill__graph_exec *exec) {
   RILL_ASSERT(core->claimed, "a claim ends once");
   core->claimed = false;
   if (works_in_child(exec)) in_child--;
+  /* All claimants share one condition variable, so a wake-up costs every one of them; it is sent only if someone can
+   * continue. */
   const bool wake = core->claimants > 0 || (in_child == 0 && forks > 0);
   unlock_claims();
   if (wake) (void)pthread_cond_broadcast(&claim_ended);
@@ -47,6 +49,7 @@ void rill__exec_unclaim(struct rill__graph_exec *exec) {
 void rill__claims_lock(void) {
   lock_claims();
   forks++;
+  /* Returns with the lock taken, so no claim begins until the fork is over. */
   while (in_child > 0) (void)pthread_cond_wait(&claim_ended, &claims_lock);
   forks--;
 }
@@ -54,6 +57,6 @@ void rill__claims_lock(void) {
 void rill__claims_unlock(void) { unlock_claims(); }
 
 void rill__claims_after_fork(void) {
-  claim_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */
+  claim_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* threads that waited do not exist in the child */
   forks = 0;
 }

@@ -6,7 +6,7 @@
 
 struct dot {
   char *text;
-  size_t room, used; /* used: goes on when there is no room */
+  size_t room, used; /* used: also counts characters for which there was no room */
 };
 
 static void write_char(struct dot *dot, char c) {
@@ -18,7 +18,7 @@ static void write_words(struct dot *dot, const char *text) {
   while (*text != '\0') write_char(dot, *text++);
 }
 
-/* Within quotes. */
+/* Writes text inside quotes. */
 static void write_quoted(struct dot *dot, const char *text) {
   for (; *text != '\0'; text++) {
     if (*text == '"' || *text == '\\') write_char(dot, '\\');

@@ -1,11 +1,11 @@
-/* Graphs in the language of Graphviz. */
+/* Graphs in the DOT language of Graphviz. */
 #ifndef RILL_CORE_GRAPH_DOT_H
 #define RILL_CORE_GRAPH_DOT_H
 
 #include "core/graph/graph.h"
 
-/* Writes the first `room` bytes, the last of them 0; `text` may be NULL if that is 0.  How many there are in all, the 0
- * among them.  Under the lock of graphs. */
+/* Writes the first `room` bytes of the text, the last of them 0; `text` may be NULL if `room` is 0. Returns the size of
+ * the complete text, including its 0. Call it under the lock of graphs. */
 size_t rill__graph_dot(const struct rill__graph *graph, char *text, size_t room);
 
 #endif

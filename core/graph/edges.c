@@ -1,33 +1,35 @@
-/* Edges that are added and taken away one by one.
+/* Edges that are added and removed one at a time.
  *
- * A graph whose edges all lead to greater numbers, with few to a node, needs nothing but its nodes' lists.  Any other
- * one gets an index with the first edge that is added or taken away by itself: a table of the edges by their ends, the
- * edges that leave each node, and an order of the nodes in which every edge leads forward.
+ * If all edges of a graph lead to greater numbers and no node has many, the lists of the nodes suffice. Any other graph
+ * gets an index when an edge is first added or removed by itself: a table of the edges by their ends, the edges that
+ * leave each node, and an order of the nodes in which every edge leads forward.
  *
- * An edge that leads forward in that order closes no cycle.  For another one the nodes that lie between its ends are
- * searched, forward from `to` and backward from `from` by turns, until one side is exhausted or the two meet: then it
- * closes a cycle.  The nodes of the side that is exhausted move after `from`, or before `to`.  So an edge costs as
- * much as the smaller side, and what has been put in order stays so.
+ * An edge that leads forward in that order cannot close a cycle. For any other edge, the nodes between its ends are
+ * searched, alternately forward from `to` and backward from `from`, until one side is exhausted or the two sides meet.
+ * If they meet, the edge closes a cycle. Otherwise the nodes of the exhausted side are moved after `from`, or before
+ * `to`. So an edge costs as much as the smaller side, and nodes that have been ordered stay ordered.
  *
- * Nodes have labels that rise along the order, with gaps; where one is used up, those of the next few nodes are spread
- * (Dietz and Sleator, 1987).
+ * Nodes have labels that rise along the order, with gaps. Where a gap is used up, the labels of the next few nodes are
+ * spread out (Dietz and Sleator, 1987).
  *
  * Invariants, under the lock of graphs
- * - The index has the first `nodes` nodes of the graph, with the edges to them; the next call takes in the others.
- * - Of those nodes' edges each is in the table, and in the list of the node that it leaves; `place` is where it stands
- *   in the list of the node that it leads to. */
+ * - The index contains the first `nodes` nodes of the graph and the edges to them; the next call adds the others.
+ * - Every edge to one of those nodes is in the table and in the list of the node that it leaves. `place` is its
+ *   position in the list of the node that it leads to.
+ */
 #include "core/graph/graph.h"
 
 #include <stdlib.h>
 
 enum { FEW_TO_LOOK_AT = 16 };
 
-/* What a node has of it: `label`, compared with that of `head` taken away; `next` and `before` in the order, numbers of
- * nodes plus one, 0: `head`, which closes the circle; `leaving`, the first edge that leaves it, plus one. */
+/* A node has these fields for the index: `label`, which is compared after subtracting the label of `head`; `next` and
+ * `before` in the order, which are node numbers plus one, or 0 for `head`, which closes the circle; and `leaving`, the
+ * number of the first edge that leaves it, plus one. */
 struct edge {
   uint32_t from, to, place;
-  uint32_t next, before; /* that leave `from`: their numbers plus one, 0 at the ends; next: of free ones, too */
-  uint32_t same;         /* the next one of its list in the table */
+  uint32_t next, before; /* edges that leave `from`: edge numbers plus one, 0 at the ends; next also links free edges */
+  uint32_t same;         /* next edge of its list in the table */
 };
 
 struct found {
@@ -36,12 +38,12 @@ struct found {
 };
 
 struct rill__edges {
-  struct rill__graph_node head; /* its index is one less than 0 */
+  struct rill__graph_node head; /* `index` is UINT32_MAX, so index + 1 is 0 */
   uint32_t nodes, room;
   struct found *found; /* room for both sides of a search */
   struct edge *edges;
-  uint32_t used, edge_room, free; /* `free`: the first free one, plus one */
-  uint32_t *table;                /* lists of edges by their ends, as many as there is room for edges */
+  uint32_t used, edge_room, free; /* `free`: first free edge, plus one */
+  uint32_t *table;                /* lists of edges by their ends; edge_room lists */
 };
 
 /* ---- the table ---- */
@@ -51,7 +53,7 @@ static uint32_t *edge_list(const struct rill__edges *edges, uint32_t from, uint3
   return &edges->table[(mixed ^ mixed >> 32) & (edges->edge_room - 1)];
 }
 
-/* Where the number of the edge is, plus one, or 0. */
+/* Returns the link that contains the number of the edge, plus one; the link contains 0 if there is no such edge. */
 static uint32_t *find_link(const struct rill__edges *edges, uint32_t from, uint32_t to) {
   uint32_t *link = edge_list(edges, from, to);
   for (; *link != 0; link = &edges->edges[*link - 1].same) {
@@ -90,7 +92,7 @@ static bool make_room_for_edge(struct rill__edges *edges) {
   return true;
 }
 
-/* There is room for it. */
+/* Adds an edge; the caller has made room for it. */
 static void enter_edge(struct rill__edges *edges, struct rill__graph_node *from, uint32_t to, uint32_t place) {
   const uint32_t number = edges->free != 0 ? edges->free : ++edges->used;
   struct edge *edge = &edges->edges[number - 1];
@@ -129,6 +131,8 @@ static uint64_t gap_between(const struct rill__graph_node *node, const struct ri
   return next == node ? UINT64_MAX : next->label - node->label;
 }
 
+/* Spreads the labels over the shortest stretch that has more than count * count labels, so that the cost is amortized
+ * over later insertions. */
 static void make_gap(const struct rill__graph *graph, const struct rill__graph_node *node) {
   uint64_t count = 1;
   const struct rill__graph_node *end = node_numbered(graph, node->next);
@@ -138,7 +142,8 @@ static void make_gap(const struct rill__graph *graph, const struct rill__graph_n
   for (uint64_t i = 1; i < count; i++, at = node_numbered(graph, at->next)) at->label = node->label + step * i;
 }
 
-/* In the middle of the gap; at the ends of the order not far from the next node, for others will come there. */
+/* Inserts a node in the middle of the gap. At the ends of the order it is placed near its neighbour instead, because
+ * more nodes will follow there. */
 static void put_after(const struct rill__graph *graph, struct rill__graph_node *node, struct rill__graph_node *new) {
   const uint64_t far = UINT64_C(1) << 32;
   const struct rill__graph_node *const head = &graph->index->head;
@@ -158,7 +163,8 @@ static void put_after(const struct rill__graph *graph, struct rill__graph_node *
 struct side {
   struct found *found;
   uint32_t count, looked_at, mark;
-  uint32_t edge; /* of the node that is looked at: the next one that leaves it, or the place of one that leads to it */
+  /* for the node being visited: the next edge that leaves it, or the position of an edge that leads to it */
+  uint32_t edge;
 };
 
 struct search {
@@ -167,7 +173,7 @@ struct search {
   struct side forward, backward;
 };
 
-/* False if the other side has been there. */
+/* Visits a node; returns false if the other side has visited it. */
 static bool find_node(const struct search *search, struct side *side, const struct side *other, uint32_t index) {
   struct rill__graph_node *const node = search->graph->nodes[index];
   const uint64_t label = label_of(search->graph, node);
@@ -178,7 +184,7 @@ static bool find_node(const struct search *search, struct side *side, const stru
   return true;
 }
 
-/* The end of the next edge from what has been found; false if there is none left. */
+/* Finds the end of the next edge from the nodes found so far; returns false if no edge is left. */
 static bool next_forward(const struct search *search, struct side *side, uint32_t *node) {
   const struct edge *edges = search->graph->index->edges;
   while (side->edge == 0 && ++side->looked_at < side->count) {
@@ -205,7 +211,7 @@ static int compare_labels(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* A chain is found in its order, or the other way round. */
+/* Sorts the nodes found. A chain is found in order or in reverse order, so these cases are handled first. */
 static void sort_found(struct found *found, uint32_t count) {
   bool rises = true, falls = true;
   for (uint32_t i = 1; i < count; i++) {
@@ -220,7 +226,7 @@ static void sort_found(struct found *found, uint32_t count) {
   if (!rises && !falls) qsort(found, count, sizeof *found, compare_labels);
 }
 
-/* Moves what one side has found after a node, or before it, in the order that it has. */
+/* Moves the nodes that one side has found after a node, or before it, in their present order. */
 static void move_found(const struct rill__graph *graph, const struct side *side, struct rill__graph_node *node,
                        bool before) {
   sort_found(side->found, side->count);
@@ -235,7 +241,7 @@ static void move_found(const struct rill__graph *graph, const struct side *side,
   }
 }
 
-/* Makes `to` come after `from` in the order; false if the edge closes a cycle. */
+/* Makes `to` come after `from` in the order; returns false if the edge closes a cycle. */
 static bool order_edge(struct rill__graph *graph, struct rill__graph_node *from, struct rill__graph_node *to) {
   struct rill__edges *edges = graph->index;
   struct search search = { graph, label_of(graph, to), label_of(graph, from), { 0 }, { 0 } };
@@ -280,7 +286,7 @@ static bool make_room_for_nodes(struct rill__edges *edges, uint32_t count) {
   return true;
 }
 
-/* Takes in the nodes that have been added to the graph since the last call. */
+/* Adds the nodes that were added to the graph since the last call. */
 static bool take_in(struct rill__graph *graph) {
   struct rill__edges *edges = graph->index;
   if (!make_room_for_nodes(edges, graph->count)) return false;
@@ -302,13 +308,15 @@ static bool take_in(struct rill__graph *graph) {
   return true;
 }
 
+/* Aligned, because `head` is a node, which is aligned to a cache line. */
 static struct rill__edges *new_index(void) {
   struct rill__edges *edges = aligned_alloc(_Alignof(struct rill__edges), sizeof *edges);
   if (edges != NULL) *edges = (struct rill__edges){ .head = { .index = UINT32_MAX } };
   return edges;
 }
 
-/* The index with all nodes of the graph; NULL without host memory, and then there is none. */
+/* Returns the index with all nodes of the graph. Returns NULL if there is no host memory, and then the graph has no
+ * index. */
 static struct rill__edges *use_index(struct rill__graph *graph) {
   if (graph->index == NULL) graph->index = new_index();
   if (graph->index == NULL) return NULL;
@@ -349,7 +357,7 @@ void rill__edges_assert(const struct rill__graph *graph) {
 }
 #endif
 
-/* ---- adding and taking away ---- */
+/* ---- adding and removing ---- */
 
 static bool is_listed(const struct rill__graph_node *node, uint32_t before, uint32_t *place) {
   for (*place = 0; *place < node->after_count; ++*place) {
@@ -373,7 +381,8 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   uint32_t place = 0;
   RILL_TRY(rill__graph_node_check(from, "from"));
   RILL_TRY(rill__graph_node_check(to, "to"));
-  RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT, "node %u cannot come after itself", from->index);
+  RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT,
+               "node %u cannot come after itself: an edge needs two different nodes", from->index);
   const bool forward = graph->in_order && from->index < to->index;
   if (graph->index == NULL && forward && to->after_count < FEW_TO_LOOK_AT) {
     return is_listed(to, from->index, &place) ? RILL_OK : append(from, to);
@@ -385,6 +394,7 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   RILL_REQUIRE(order_edge(graph, from, to), RILL_ERROR_INVALID_ARGUMENT,
                "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
                from->index, to->index);
+  /* The order has changed already. That is harmless if append fails: all existing edges still lead forward in it. */
   RILL_TRY(append(from, to));
   enter_edge(edges, from, to->index, to->after_count - 1);
   return RILL_OK;
@@ -408,6 +418,7 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
     struct edge *edge = find_edge(edges, from->index, to->index), *last;
     if (edge == NULL) return fail_no_edge(from, to);
     place = edge->place;
+    /* The last predecessor moves into the free place, so its edge gets the new position. It may be the same edge. */
     last = find_edge(edges, to->after[to->after_count - 1], to->index);
     last->place = place;
     remove_edge(edges, from, edge);

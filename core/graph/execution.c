@@ -1,4 +1,4 @@
-/* Graphs made ready to be launched. */
+/* Execution objects: graphs that are ready to be launched. */
 #include "core/graph/graph.h"
 
 #include "core/diagnose/order_notes.h"
@@ -8,16 +8,16 @@
 #include <string.h>
 
 static rill_status fail_shared_memory(void) {
-  return rill__fail(
-      RILL_ERROR_UNSUPPORTED,
-      "the graph has memory of its own, which another execution object or its last launches use, up to version "
-      "%d.%d" RILL_HINT "release that one and wait for its launches first, or capture again",
-      RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return rill__fail(RILL_ERROR_UNSUPPORTED,
+                    "the graph has memory of its own, which another execution object or its last launches use; sharing "
+                    "it is not supported up to version %d.%d" RILL_HINT
+                    "release that object and wait for its launches first, or capture again",
+                    RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
 }
 
-/* An execution object has memory of its graph by an operation of its own, which stands for the allocation's in its
- * steps.  Backends keep operations until the launches that may use them have ended: then the memory is free for another
- * object. */
+/* An execution object claims memory of its graph by a separate operation, which replaces the allocation's operation in
+ * its steps. Backends keep operations until the launches that may use them have ended; only then can another object
+ * claim the memory. */
 static void drop_claim(struct rill__payload *claim) {
   atomic_store(&claim->of->taken, false);
   rill__operation_unref(claim->of);
@@ -28,7 +28,7 @@ struct rill__operation *rill__operation_of_graph(struct rill__operation *step) {
   return step->payload != NULL && step->payload->of != NULL ? step->payload->of : step;
 }
 
-/* What stands in the steps for the allocation of a node, kept. */
+/* Creates the operation that replaces the allocation of a node in the steps, with a reference. */
 static rill_status new_claim(struct rill__operation *operation, struct rill__operation **out) {
   struct rill__payload *claim = malloc(sizeof *claim);
   RILL_REQUIRE(claim != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a step of a graph");
@@ -47,6 +47,7 @@ static void destroy_exec(struct rill__object *object) {
   RILL__NOTE_ORDER(forget_event, object->id);
   struct rill__graph_exec *exec = (struct rill__graph_exec *)object;
   struct rill__exec_core *core = rill__core(exec);
+  /* The backend comes first: its launches may still read the operations that are freed below. */
   if (core->made && !RILL_ASK(exec, graph, destroy, exec)) {
     rill__object_postpone(object);
     return;
@@ -64,14 +65,15 @@ static void destroy_exec(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Numbers the nodes so that each comes after those that it depends on: `step_of` of each, and `node_at` each step. */
+/* Numbers the nodes so that each comes after those that it depends on. Sets `step_of` for each node and `node_at` for
+ * each step. */
 static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uint32_t *node_at) {
   uint32_t placed = 0;
   if (graph->in_order) {
     for (uint32_t i = 0; i < graph->count; i++) step_of[i] = node_at[i] = i;
     return true;
   }
-  /* For each node, those that come after it: the edges turned round. */
+  /* The reversed edges: for each node, the nodes that come after it. */
   uint32_t *const first = calloc(graph->count + 2, sizeof *first);
   uint32_t *const next = malloc((graph->edges + 1) * sizeof *next);
   uint32_t *const left = calloc(graph->count + 1, sizeof *left);
@@ -101,7 +103,8 @@ static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uin
   return memory;
 }
 
-/* Under the lock of graphs, under which the graph is complete from the look at it to the last step. */
+/* Copies the nodes as steps. Call it under the lock of graphs, so that the graph stays complete from the check to the
+ * last step. */
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
 #if RILL_CHECKS
   rill__graph_assert(graph);
@@ -161,15 +164,15 @@ rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct 
   return RILL_OK;
 }
 
-/* ---- other operations ---- */
+/* ---- replacing operations ---- */
 
-/* A module finds a kernel as often as it is asked for it. */
+/* Compares kernels by module and name, because a module returns a new kernel each time it is asked for one. */
 static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel *b) {
   return a == b || (a->module == b->module && strcmp(a->source->name, b->source->name) == 0);
 }
 
-/* `node` of another graph is to take the place of the one of the same number.  `seen`: for each step, the number of the
- * last node, from 1 on, that comes after it. */
+/* Checks whether `node` of another graph can replace the node with the same number. `seen`: for each step, one plus the
+ * number of the last node that was found to come after it. */
 static rill_status check_node(struct rill__graph_exec *exec, const struct rill__graph_node *node, uint32_t *seen,
                               uint32_t *reason) {
   const struct rill__exec_core *core = rill__core(exec);
@@ -202,7 +205,7 @@ static rill_status check_node(struct rill__graph_exec *exec, const struct rill__
   return RILL_OK;
 }
 
-/* What is to stand in a step for an operation of another graph, kept. */
+/* Returns the operation to use in a step for an operation of another graph; adds a reference. */
 static rill_status operation_for_step(const struct rill__step *step, struct rill__operation *operation,
                                       struct rill__operation **out) {
   const bool has_it = rill__operation_of_graph(step->operation) == operation;
@@ -241,7 +244,7 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   return status;
 }
 
-/* Steps change under the claim and the lock of graphs, so who has one of the two may look at them. */
+/* Steps change under both the claim and the lock of graphs, so a thread that has either may read them. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement) {
   struct rill__operation **const operations = replacement->operations;
   struct rill__object *const attached = exec->attached;
@@ -250,6 +253,7 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replac
   rill__graphs_lock();
   for (uint32_t i = 0; i < exec->count; i++) {
     struct rill__operation *const before = exec->steps[i].operation;
+    /* Swapped: the caller drops the old operations, outside the lock, because that may release other objects. */
     exec->steps[i].operation = operations[i];
     operations[i] = before;
   }
@@ -265,10 +269,10 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replac
   return RILL_OK;
 }
 
-/* The step has the operation from here on; returns what it had. */
+/* Puts the operation into a step and returns the previous one. */
 static struct rill__operation *put_in_step(struct rill__graph_exec *exec, uint32_t step,
                                            struct rill__operation *operation) {
-  rill__graphs_lock(); /* before what it had is released: a fork may come */
+  rill__graphs_lock(); /* the step is changed before the previous operation is dropped, in case of a fork in between */
   struct rill__operation **const place =
       rill__exec_is_disabled(exec, step) ? &rill__core(exec)->disabled[step] : &exec->steps[step].operation;
   struct rill__operation *const before = *place;

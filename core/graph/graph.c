@@ -59,17 +59,18 @@ static void forget_memory(struct rill__graph *graph) {
   graph->memory = NULL;
 }
 
-/* Many nodes are freed with the graph. */
+/* Retires the last page of the graph. If the page is small and holds nothing else, its destruction can wait for more
+ * such objects. */
 static void retire_last_page(struct rill__graph *graph) {
   struct rill__node_page *page = graph->page;
   graph->page = page->before;
   page->gone = true;
   page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
-  rill__ref(&graph->base); /* who finds a node looks at its graph, too */
+  rill__ref(&graph->base); /* a thread that finds a node also reads its graph */
   rill__object_retire(&page->base);
 }
 
-/* Of the last keeper: its nodes have no names any more. */
+/* Drops a keeper; after the last one, the nodes have no handles any more. */
 static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
   if (atomic_fetch_sub(&graph->keepers, keeper) != keeper) return;
   while (graph->page != NULL) retire_last_page(graph);
@@ -79,7 +80,8 @@ static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
 void rill__graph_keep_names(struct rill__graph *graph) { (void)atomic_fetch_add(&graph->keepers, RILL__KEEPS_NAMES); }
 void rill__graph_drop_names(struct rill__graph *graph) { drop_keeper(graph, RILL__KEEPS_NAMES); }
 
-/* Of a graph that nobody can use any more; outside locks and epochs.  From here on it lasts as long as its pages. */
+/* Frees the contents of a graph that no call can be using any more; called outside locks and epochs. From here on the
+ * graph exists only as long as its pages. */
 static void end_content(struct rill__object *object) {
   struct rill__graph *graph = (struct rill__graph *)object;
   object->destroy = rill__object_free;
@@ -92,7 +94,8 @@ static void end_content(struct rill__object *object) {
   drop_keeper(graph, RILL__KEEPS_CONTENT);
 }
 
-/* Perhaps under the lock of graphs: what the nodes keep may take others. */
+/* Defers the destruction: this may run under the lock of graphs, and dropping what the nodes reference may take other
+ * locks. */
 static void destroy_graph(struct rill__object *object) {
   object->destroy = end_content;
   atomic_store(&object->refs, 1);
@@ -147,7 +150,7 @@ bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size)
   return true;
 }
 
-/* The indexes that there are stay. */
+/* Moves the predecessors of a node to a larger array. */
 static bool make_after(struct rill__graph_node *node, uint32_t room) {
   uint32_t *larger = malloc(room * sizeof *larger);
   if (larger == NULL) return false;
@@ -162,7 +165,7 @@ bool rill__graph_node_reserve(struct rill__graph_node *node) {
   return node->after_count < node->after_room || make_after(node, 2 * node->after_room);
 }
 
-/* Each edge once: what the new node comes after is marked by a search of its own. */
+/* Adds each edge only once: the predecessors of the new node are marked by a separate search. */
 static bool add_after(struct rill__graph_node *node, struct rill__graph_node *const *after, size_t count) {
   const uint32_t search = rill__graph_new_search(rill__graph_of(node));
   for (size_t i = 0; i < count; i++) {
@@ -174,7 +177,7 @@ static bool add_after(struct rill__graph_node *node, struct rill__graph_node *co
   return true;
 }
 
-/* From few nodes to many, for graphs and parts of them have few or many. */
+/* Adds a page. Pages grow from a few nodes to many, because graphs and parts of graphs have few or many nodes. */
 static rill_status add_page(struct rill__graph *graph) {
   enum { FIRST = 4 };
   struct rill__node_page *page = NULL;
@@ -209,7 +212,7 @@ rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_
   return RILL_OK;
 }
 
-/* The node is no graph's before its page counts it. */
+/* Initializes a node, which does not belong to the graph before its page counts it. */
 static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
                             struct rill__graph_node **out) {
   RILL_TRY(rill__graph_check_there(after, after_count));
@@ -241,12 +244,13 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
   node->kind = (uint16_t)operation->kind;
   graph->nodes[graph->count++] = node;
   graph->edges += node->after_count;
+  /* Published last: rill__graph_node_find reads `used` without the lock. */
   atomic_store_explicit(&graph->page->used, used_of(graph->page) + 1, memory_order_release);
   *out = node;
   return RILL_OK;
 }
 
-/* The copy has the same predecessors, `base` further on. */
+/* Gives the copy the same predecessors, at indexes increased by `base`. */
 static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_node *node, uint32_t base) {
   if (node->after_count == 0) return true;
   if (node->after_count > copy->after_room && !make_after(copy, node->after_count)) return false;
@@ -271,6 +275,7 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
   }
   if (status != RILL_OK) {
     rill__graph_truncate(graph, base);
+    /* Truncation subtracts the edges of every node; the last copy's edges may not have been added. */
     graph->edges = edges;
     return status;
   }
@@ -296,7 +301,7 @@ void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
 
 /* ---- memory ---- */
 
-/* Where p is in the table, or would be. */
+/* Returns the position of p in the table, or the position where it would be. */
 static uint32_t memory_place(const struct rill__graph_memory *memory, const void *p) {
   const uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15;
   uint32_t place = (uint32_t)(hash >> 32) & (memory->room - 1);
@@ -304,7 +309,7 @@ static uint32_t memory_place(const struct rill__graph_memory *memory, const void
   return place;
 }
 
-/* Half of the places stay empty. */
+/* Makes sure that half of the table stays empty. */
 static bool make_room_for_memory(struct rill__graph_memory *memory) {
   struct rill__graph_memory larger = { .count = memory->count, .room = memory->room == 0 ? 16 : 2 * memory->room };
   if (2 * memory->count < memory->room) return true;
@@ -319,6 +324,7 @@ static bool make_room_for_memory(struct rill__graph_memory *memory) {
   return true;
 }
 
+/* Built when it is first needed, and extended by the nodes added since the last call: most graphs free no memory. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed) {
   if (graph->memory == NULL) graph->memory = calloc(1, sizeof *graph->memory);
   struct rill__graph_memory *memory = graph->memory;

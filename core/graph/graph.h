@@ -1,10 +1,11 @@
-/* Graphs: nodes, each an operation, and which come after which.
+/* Graphs: nodes, each of which is an operation, and the edges between them.
  *
- * One lock, of all graphs and captures, guards the nodes and edges of every graph.  It comes before the lock of held
- * work and the locks of objects, and is never held while anything waits for work.
+ * One lock, shared by all graphs and captures, guards the nodes and edges of every graph. It is taken before the lock
+ * of held work and the locks of objects, and is never held while a thread waits for work.
  *
- * Nodes are numbered as they are added.  An edge is kept once, with the node that comes after.  As long as every edge
- * leads to a greater number, `in_order`, an edge in that direction closes no cycle. */
+ * Nodes are numbered in the order in which they are added. An edge is stored once, with the node that comes after.
+ * While every edge leads to a greater number (`in_order`), an edge in that direction cannot close a cycle.
+ */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
 
@@ -12,29 +13,30 @@
 
 #include <rill/graph_compose.h>
 
-/* One cache line: what a call costs that comes to one of many nodes is mostly the wait for it. */
+/* A node is one cache line: the cost of a call that visits one of many nodes is mostly the cache miss. */
 enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {
-  _Alignas(64) struct rill__operation *operation; /* kept; not valid when the page is empty */
-  uint32_t *after;                                /* indexes; in few_after or in memory of their own */
+  _Alignas(64) struct rill__operation *operation; /* referenced; not valid when the page is empty */
+  uint32_t *after; /* indexes of the predecessors, in few_after or allocated separately */
   uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
-  uint64_t label; /* core/graph/edges.c, as the next three */
+  uint64_t label; /* this and the next three fields: core/graph/edges.c */
   uint32_t next, before, leaving;
   uint32_t index;
-  uint32_t visited; /* the last search that came here */
-  uint16_t kind;    /* of the operation */
-  uint16_t place;   /* in the page */
+  uint32_t visited; /* number of the last search that visited the node */
+  uint16_t kind;    /* kind of the operation */
+  uint16_t place;   /* position in the page */
 };
 _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
-/* Nodes, the object of their handles.  They stay where they are, and all go at once. */
+/* A page of nodes, which is the object of their handles. Nodes never move, and all nodes of a page are freed
+ * together. */
 struct rill__node_page {
   struct rill__object base;
   struct rill__graph *graph;
   struct rill__node_page *before;
   uint32_t room;
-  bool empty; /* the nodes have ids, numbers and kinds alone */
-  bool gone;  /* its nodes are no graph's any more */
+  bool empty; /* the nodes only have ids, numbers and kinds */
+  bool gone;  /* the nodes belong to no graph any more */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
@@ -51,35 +53,36 @@ static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
 
 struct rill__graph {
   struct rill__object base;
-  struct rill__node_page *page; /* the last one */
-  bool closed;                  /* the next node is the first of a page */
+  struct rill__node_page *page; /* the last page */
+  bool closed;                  /* the next node starts a new page */
   struct rill__graph_node **nodes;
   size_t room;
   uint32_t count;
   uint32_t edges;
   uint32_t searches;
   bool in_order;
-  struct rill__edges *index; /* core/graph/edges.c; or NULL */
-  uint64_t cloned_from;      /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
+  struct rill__edges *index; /* see core/graph/edges.c; may be NULL */
+  uint64_t cloned_from; /* handle of the graph whose first `cloned` nodes were copied to the first nodes of this one */
   uint32_t cloned;
-  struct rill__graph_memory *memory; /* made by the first free in the graph */
+  struct rill__graph_memory *memory; /* created by the first free in the graph */
   struct rill__attachment *attached; /* the caller's objects */
-  _Atomic uint32_t keepers;          /* RILL__KEEPS_* */
-  struct rill__capture *capture;     /* that adds to it; or NULL */
+  _Atomic uint32_t keepers;          /* sum of RILL__KEEPS_* */
+  struct rill__capture *capture;     /* the capture that adds to the graph, or NULL */
 };
 
-/* Who keeps a graph's pages, the names of its nodes: the graph until nobody can use what is in them any more, and each
- * execution object that was made from it, which keeps nothing else of it. */
+/* The keepers of a graph's pages, and so of the handles of its nodes: the graph itself, until no call can use the
+ * contents of the pages, and each execution object created from the graph, which keeps nothing else of it. */
 enum { RILL__KEEPS_CONTENT = 1, RILL__KEEPS_NAMES = 2 };
 
-/* An object of the caller's, in the list of a graph or of what an execution object was made with.  Its own object calls
- * the caller's function when nobody keeps it any more: at the end of a call, outside locks. */
+/* An object of the caller, in the list of a graph or of an execution object. Its own object calls the caller's function
+ * when it loses its last reference: at the end of a call, outside locks. */
 struct rill__attachment {
   struct rill__attachment *next;
-  struct rill__object *object; /* kept */
+  struct rill__object *object; /* referenced */
 };
 
-/* What the nodes up to the number `nodes` allocate and free, by address: a table with places that are empty. */
+/* What the nodes up to the number `nodes` allocate and free: a hash table by address, in which some entries are
+ * empty. */
 struct rill__graph_memory {
   struct {
     const void *p;
@@ -93,148 +96,152 @@ void rill__graphs_unlock(void);
 #define RILL_ASSERT_GRAPHS_LOCKED() \
   RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS), "one lock guards the nodes and edges of every graph, and captures")
 #if RILL_CHECKS
-void rill__graph_assert(const struct rill__graph *graph); /* that its nodes and edges are what is said above */
+void rill__graph_assert(const struct rill__graph *graph); /* asserts the invariants of nodes and edges */
 #endif
 
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
 
-/* Keep the names of its nodes, and let them go. */
+/* Keep the handles of the graph's nodes valid, and stop keeping them. */
 void rill__graph_keep_names(struct rill__graph *graph);
 void rill__graph_drop_names(struct rill__graph *graph);
 
-/* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object.  `live`: a
- * graph that is known to have one; or NULL. */
+/* Finds the node of a handle, inside the epoch. The handle is valid as long as the graph has a reference or an
+ * execution object. `live`: a graph that is known to have a reference, or NULL. */
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
                                   struct rill__graph_node **out);
 
-/* ---- under the lock ---- */
+/* ---- call these under the lock ---- */
 
-/* Refuses a graph that a capture adds to, and may take nodes away from again. */
+/* Fails if a capture adds to the graph, because the capture may remove its nodes again. */
 rill_status rill__graph_check_complete(const struct rill__graph *graph);
 
-/* STALE_HANDLE if one of the nodes has gone: who found them before the lock may come after a capture that has taken its
- * own away again. */
+/* Returns STALE_HANDLE if one of the nodes was removed: between finding the nodes and taking the lock, a failed capture
+ * may have removed its own nodes. */
 rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count);
 
-/* Adds a node after others of the graph; takes the operation over, also when it fails. */
+/* Adds a node after others of the graph; takes over the operation, even on failure. */
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out);
 
-/* Adds copies of the nodes of another graph, with their edges; those that come after none come after `after`.  On
- * failure there are none. */
+/* Adds copies of the nodes of another graph, with their edges; copies of nodes without predecessors come after `after`.
+ * On failure no node is added. */
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count);
 
-/* Nodes that are added from now on can be taken away again: from the number that is returned. */
+/* Returns a mark: nodes that are added from now on can be removed by truncating to it. */
 uint32_t rill__graph_mark(struct rill__graph *graph);
-/* Takes all nodes from a mark on away, which are the last of every way. */
+/* Removes all nodes from a mark on. No other nodes may come after them. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 
-/* STALE_HANDLE if the node has gone. */
+/* Returns STALE_HANDLE if the node was removed. */
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what);
 
-/* Room for one more in an array, a pointer to which is given: of `count` elements, with room for `room`, 0 if there is
- * no array.  False without host memory; then it is as it was. */
+/* Makes room for one more element in an array. `array` points to the pointer to it; it has `count` elements and room
+ * for `room`, 0 if it is not allocated. Returns false if there is no host memory; the array is unchanged then. */
 bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size);
 
-/* Room for one more edge to the node; false without host memory. */
+/* Makes room for one more predecessor of the node; returns false if there is no host memory. */
 bool rill__graph_node_reserve(struct rill__graph_node *node);
 
-/* Whether a node of the graph allocates, or frees, the memory at p.  False: no host memory to find out. */
+/* Finds out whether a node of the graph allocates, or frees, the memory at p. Returns false if there is no host memory
+ * for that. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
 
-/* A number that no node of the graph is marked with. */
+/* Returns a number that no node of the graph is marked with. */
 uint32_t rill__graph_new_search(struct rill__graph *graph);
 
-/* Marks the node and all that it comes after with a new number of a search, which is returned. */
+/* Marks the nodes `from` and everything that they come after with a new search number, and returns the number. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory);
 
-/* ---- core/graph/edges.c; under the lock ---- */
+/* ---- core/graph/edges.c; call these under the lock ---- */
 
-void rill__edges_free(struct rill__edges *edges); /* may be NULL */
+void rill__edges_free(struct rill__edges *edges); /* accepts NULL */
 #if RILL_CHECKS
-void rill__edges_assert(const struct rill__graph *graph); /* that its index is what edges.c says */
+void rill__edges_assert(const struct rill__graph *graph); /* asserts the invariants of edges.c */
 #endif
 
-/* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
+/* Makes `to` come after `from`; fails with INVALID_ARGUMENT if that would close a cycle. */
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);
 
-/* Takes the edge away; NOT_FOUND if there is none. */
+/* Removes the edge; fails with NOT_FOUND if there is none. */
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
 
-/* ---- core/graph/attached.c: objects of the caller's ---- */
+/* ---- core/graph/attached.c: objects of the caller ---- */
 
 rill_status rill__attach_new(struct rill__attachment **list, rill_release_fn release, void *user);
-/* Adds all of another list; on failure none. */
+/* Adds all objects of another list; adds none on failure. */
 rill_status rill__attach_copies(struct rill__attachment **list, const struct rill__attachment *others);
-/* Moves all of another list, which is empty then. */
+/* Moves all objects of another list, which is empty afterwards. */
 void rill__attach_moved(struct rill__attachment **list, struct rill__attachment **others);
 void rill__detach_all(struct rill__attachment **list);
 
-/* Copies of a list as an object (rill__graph_exec.attached); NULL for an empty list.  And the list of one. */
+/* Creates an object that contains a copy of a list (rill__graph_exec.attached); NULL for an empty list. */
 rill_status rill__attached_new(struct rill__device *device, const struct rill__attachment *list,
                                struct rill__object **out);
+/* Returns the list of such an object. */
 const struct rill__attachment *rill__attached_list(const struct rill__object *attached);
 
 /* ---- core/graph/claims.c ----
  *
- * Who launches or changes an execution object has claimed it, so calls about one are made one after another.  A claim
- * is no lock: the driver's calls that it is kept across may wait for the device, as a launch does when the driver's
- * queue is full.  The lock that guards all claims is held for a look at one alone.
+ * A thread that launches or changes an execution object claims it first, so calls for one object run one after another.
+ * A claim is not a lock: driver calls inside a claim may wait for the device, as a launch does when the driver's queue
+ * is full. The lock that guards all claims is held only to read or change a claim.
  *
- * A fork waits for the claims of devices that work in its child, where calls never wait for work, and finds those
- * objects as they are between two calls.  Objects of other devices are only released there. */
+ * A fork waits for the claims of devices that work in its child, where calls never wait for work, so it finds those
+ * objects in the state between two calls. Objects of other devices are only released in the child.
+ */
 
-/* Blocks: outside epochs, and without a lock.  While launches of the object are held, all claims are short, so the
- * thread that hands one over may claim it inside an epoch. */
+/* Claims the object. It blocks, so call it outside epochs and without a lock. While launches of the object are held,
+ * all claims are short, so the thread that submits a held launch may claim the object inside an epoch. */
 void rill__exec_claim(struct rill__graph_exec *exec);
 void rill__exec_unclaim(struct rill__graph_exec *exec);
 
-/* For fork: waits, and keeps claims from beginning. */
+/* Called around a fork: waits for those claims to end, and prevents new ones. */
 void rill__claims_lock(void);
 void rill__claims_unlock(void);
 void rill__claims_after_fork(void);
 
 /* ---- core/graph/execution.c ---- */
 
-/* The operation of the node that a step was made of: another one for memory and for a staged copy, which the object has
- * for itself. */
+/* Returns the operation of the node that a step was created from. A step has a different operation for memory and for a
+ * staged copy, which belong to the execution object. */
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
 
-/* Copies the graph as steps, which keep their operations; the backend has not seen it. */
+/* Copies the graph as steps, which reference their operations. The backend does not know the object yet. */
 rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out);
 
-/* Why an update was refused: RILL_UPDATE_*, and the node of the other graph. */
+/* The reason why an update was refused (RILL_UPDATE_*), and the node of the other graph. */
 struct rill__refusal {
   uint32_t reason;
-  uint64_t node; /* its handle; 0: none */
+  uint64_t node; /* handle of the node; 0 if none */
 };
 
-/* What an update puts in the place of what an object has: an operation for each step, and the caller's objects. */
+/* What an update puts into an execution object: an operation for each step, and the caller's objects. */
 struct rill__replacement {
-  struct rill__operation **operations; /* kept, or NULL */
-  struct rill__object *attached;       /* kept, or NULL */
+  struct rill__operation **operations; /* referenced, or NULL */
+  struct rill__object *attached;       /* referenced, or NULL */
 };
 
-/* Whether the graph has the shape of what the object was made from: the same nodes, by number, with the same edges.
- * Fills the replacement. */
+/* Checks whether the graph has the shape of the graph that the object was created from, which means the same nodes by
+ * number, with the same edges. Fills in the replacement. */
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__replacement *replacement, struct rill__refusal *refusal);
 
-/* Hands the replacement to the backend; in success it has what was there before.  Under the object's claim. */
+/* Passes the replacement to the backend. On success the replacement contains what the object had before. Call it under
+ * the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement);
-/* The same for one step; takes the operation, of the same kind, over.  A disabled step stays so. */
+/* Does the same for one step. Takes over the operation, which has the same kind. A disabled step stays disabled. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 
-/* Disables a step, or enables it again; what it is already is no change.  Under the object's claim. */
+/* Disables or enables a step; does nothing if the step is already in that state. Call it under the object's claim. */
 rill_status rill__exec_enable(struct rill__graph_exec *exec, uint32_t step, bool enabled);
 
 static inline bool rill__exec_is_disabled(struct rill__graph_exec *exec, uint32_t step) {
   return rill__core(exec)->disabled != NULL && rill__core(exec)->disabled[step] != NULL;
 }
 
-/* What the step does when it is enabled.  Under the claim or the lock of graphs. */
+/* Returns the operation that the step has when it is enabled. Call it under the claim or the lock of graphs. */
 static inline struct rill__operation *rill__exec_operation(struct rill__graph_exec *exec, uint32_t step) {
   return rill__exec_is_disabled(exec, step) ? rill__core(exec)->disabled[step] : exec->steps[step].operation;
 }

@@ -6,11 +6,11 @@
 
 struct rill__join {
   uint32_t references;
-  uint64_t walk; /* the last walk that came here */
+  uint64_t walk; /* last walk that visited the join */
   struct rill__place *parts;
   size_t count, room;
-  size_t next_part;        /* of a walk */
-  struct rill__join *next; /* the join that a walk came from; or of those that are to be freed */
+  size_t next_part;        /* position of a walk */
+  struct rill__join *next; /* the join that a walk came from, or the next join to be freed */
 };
 
 static uint64_t walks;
@@ -24,7 +24,7 @@ static bool is_last_reference(struct rill__join *join) {
   return --join->references == 0;
 }
 
-/* Without recursion: joins may be nested thousands deep. */
+/* Not recursive, because joins may be nested thousands deep. */
 void rill__place_drop(struct rill__place *place) {
   RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__join *dead = place->join;
@@ -53,7 +53,7 @@ static bool make_room_for_part(struct rill__join *join) {
   return rill__graph_make_room(&join->parts, join->count, &join->room, sizeof *join->parts);
 }
 
-/* A join of the place alone, which nobody else references. */
+/* Creates a join that contains only the place and has one reference. */
 static struct rill__join *new_join(struct rill__place place) {
   struct rill__join *join = calloc(1, sizeof *join);
   if (join == NULL) return NULL;
@@ -75,8 +75,9 @@ bool rill__place_add(struct rill__place *place, struct rill__place other) {
     return true;
   }
   if (place->join != NULL && is_same(place->join->parts[place->join->count - 1], other)) return true;
+  /* A join with several references must not change: other places contain exactly its present nodes. */
   if (place->join == NULL || place->join->references > 1) {
-    struct rill__join *const join = new_join(*place); /* with its reference */
+    struct rill__join *const join = new_join(*place); /* takes over the reference that the place had */
     if (join == NULL) return false;
     *place = (struct rill__place){ NULL, join };
   }
