@@ -18,7 +18,7 @@ void rill__event_cache_unlock(struct rill__device *device) {
   for (int i = RILL__EVENT_CACHES; i-- > 0;) pthread_mutex_unlock(&rill__core(device)->spare_events[i].lock);
 }
 
-/* Under the lock, so that a load and a store do. */
+/* Changes the list under the lock, so a load and a store of the count are enough. */
 static void set_head(struct rill__event_cache *pool, struct rill__event *head, int more) {
   const uint32_t count = atomic_load_explicit(&pool->count, memory_order_relaxed);
   atomic_store_explicit(&pool->count, count + (uint32_t)more, memory_order_relaxed);
@@ -40,7 +40,7 @@ bool rill__event_cache_put(struct rill__object *object) {
   struct rill__event_cache *pool = pool_of(device, event->timing, event->blocking_sync);
   if (atomic_load(&object->refs) != 1) return false; /* a call that blocks still uses it */
   if (atomic_load(&event->foreign) || atomic_load(&device->lost) != RILL_OK) return false;
-  if ((uint32_t)object->id >= UINT32_MAX - 1) return false; /* its slot's generations are used up */
+  if ((uint32_t)object->id >= UINT32_MAX - 1) return false; /* all generations of its slot are used up */
   if (atomic_load_explicit(&pool->count, memory_order_relaxed) >= POOL_MAX) return false;
   RILL_ASK(event, event, recycle, event);
   free(object->label);

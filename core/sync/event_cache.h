@@ -1,16 +1,18 @@
-/* Events that were released and can be used again: a native event costs a driver call, one of these a few stores. */
+/* Released events that can be recycled: creating a native event costs a driver call, recycling one costs a few
+ * stores. */
 #ifndef RILL_CORE_SYNC_EVENT_CACHE_H
 #define RILL_CORE_SYNC_EVENT_CACHE_H
 
 #include "core/object/core.h"
 
-/* A spare event of these options, unpublished and as just created, or NULL. */
+/* Returns a spare event with these options, unpublished and in the state of a new event, or NULL. */
 struct rill__event *rill__event_cache_take(struct rill__device *device, bool timing, bool blocking_sync);
 
-/* rill__object.recycle of events: takes a retired event that no call can be using; false if it must be destroyed. */
+/* Implements rill__object.recycle for events: takes a retired event that no call can be using; returns false if the
+ * event must be destroyed. */
 bool rill__event_cache_put(struct rill__object *object);
 
-/* What fork must not happen in the middle of. */
+/* Called around a fork. */
 void rill__event_cache_lock(struct rill__device *device);
 void rill__event_cache_unlock(struct rill__device *device);
 

@@ -1,4 +1,4 @@
-/* Making and ending events. */
+/* Creating and destroying events. */
 #include "core/sync/events.h"
 
 #include "core/device/life.h"
@@ -36,7 +36,8 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   RILL_TRY(rill__device_activate(device));
   struct rill__event *event = NULL;
   const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
-  if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
+  /* a signaled event is not recycled, because `create` may note the time of its creation */
+  if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) {
     event = rill__event_cache_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
       atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);

@@ -13,7 +13,7 @@ static void say_once(_Atomic bool *said, const struct rill__stream *stream, cons
                               "rill: RILL_CHECK=faults: %s %s: its operations are not synchronized one "
                               "by one\n",
                               rill__name_of(&stream->base).text, does);
-  if (write(STDERR_FILENO, line, (size_t)length) < 0) return; /* nobody listens */
+  if (write(STDERR_FILENO, line, (size_t)length) < 0) return; /* standard error is closed */
 }
 
 void rill__faults_note_capture(const struct rill__stream *stream) {
@@ -21,12 +21,12 @@ void rill__faults_note_capture(const struct rill__stream *stream) {
   if (rill__checks(RILL__CHECK_FAULTS)) say_once(&said, stream, "captures");
 }
 
-/* A fault shows when the host waits.  The submission may be inside an epoch, in which nothing else of rill blocks: then
- * objects that other threads release meanwhile are destroyed later. */
+/* Synchronizes the stream, since a fault shows only when the host waits. The submission may be inside an epoch, in
+ * which nothing else in rill blocks. Objects that other threads release meanwhile are then destroyed later. */
 static rill_status synchronize(struct rill__stream *stream) {
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
-  if (capturing) return RILL_OK; /* by other code, through the native handle */
+  if (capturing) return RILL_OK; /* other code is capturing it through the native handle */
   const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
   RILL_TRY(RILL_DISPATCH(stream, stream, synchronize, stream, RILL__FOREVER));
   rill__completion_remember(&rill__core(stream)->work, &asked);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Puts a stream on its device's list, and takes it off.  Under device->lock. */
+/* Add a stream to its device's list and remove it. Call them under device->lock. */
 static void link_stream(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
   rill__core(stream)->next = rill__core(device)->streams;
@@ -33,7 +33,7 @@ void rill__stream_unlist(struct rill__stream *stream) {
   pthread_mutex_unlock(&rill__core(stream->base.device)->lock);
 }
 
-/* Makes it the first of the device's streams that is looked at. */
+/* Moves the stream to the front of the list, so that it is queried first. */
 static void stream_to_front(struct rill__stream *stream) {
   pthread_mutex_lock(&rill__core(stream->base.device)->lock);
   if (rill__core(stream)->link != NULL) {
@@ -78,11 +78,11 @@ struct rill__stream **rill__device_visit_streams(struct rill__device *device, si
   return NULL;
 }
 
-/* Remembers it, so that a stream is asked again only when it has had more work. */
+/* Stores a positive answer, so that a stream is queried again only after it has had more work. */
 static bool is_idle(struct rill__stream *stream) {
   bool capturing = false, complete = false;
   if (rill__known_idle(stream)) return true;
-  if (rill__self == NULL) return false; /* no host memory */
+  if (rill__self == NULL) return false; /* there is no host memory for a thread record */
   const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
   if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
       RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
@@ -92,7 +92,8 @@ static bool is_idle(struct rill__stream *stream) {
   return true;
 }
 
-/* The one that had work the last time, if it still has. */
+/* Queries the stream that had work the last time. Returns true if it still has work, so that the other streams need no
+ * query. */
 static bool first_has_work(struct rill__device *device) {
   pthread_mutex_lock(&rill__core(device)->lock);
   struct rill__stream *stream = rill__core(device)->streams;

@@ -1,4 +1,4 @@
-/* Giving work to the driver. */
+/* Submitting work to the driver. */
 #include "core/sync/submit.h"
 
 rill_status rill__copy_dispatch(struct rill__stream *stream, const struct rill__copy_3d *copy) {
@@ -17,9 +17,9 @@ rill_status rill__fill_dispatch(struct rill__stream *stream, const struct rill__
   return RILL_DISPATCH(stream, memory, fill_2d, stream, fill);
 }
 
-/* ---- what is submitted seldom ---- */
+/* ---- rare submissions ---- */
 
-/* Records an operation that has its number. */
+/* Records an operation that has been numbered. */
 static void record_observed(struct rill__thread *self, const struct rill__observed *what) {
   struct rill__stream *const stream = what->stream;
   uint64_t subject = 0, first = 0, second = 0;
@@ -99,7 +99,7 @@ static rill_status dispatch_observed(struct rill__stream *stream, const struct r
   }
 }
 
-/* Counted and recorded. */
+/* Submits the operation, counts it and records it. */
 static rill_status submit(struct rill__observed *what) {
   struct rill__thread *const self = rill__self;
   struct rill__stream *const stream = what->stream;

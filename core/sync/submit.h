@@ -1,4 +1,4 @@
-/* Submitting work to the driver, and what is remembered of its completion. */
+/* Submitting work to the driver, and what is known about its completion. */
 #ifndef RILL_CORE_SYNC_SUBMIT_H
 #define RILL_CORE_SYNC_SUBMIT_H
 
@@ -6,7 +6,7 @@
 
 #include <rill/diagnose.h>
 
-/* Submissions to the stream go to its queue, or into a graph, instead of the driver. */
+/* Returns true if submissions to the stream go to its queue or into a graph instead of the driver. */
 static inline bool rill__is_diverted(const struct rill__stream *stream) {
   return RILL__UNLIKELY(atomic_load_explicit(&rill__core(stream)->diverted, memory_order_acquire) != 0);
 }
@@ -18,25 +18,26 @@ static inline bool rill__is_captured(const struct rill__stream *stream) {
                         0);
 }
 
-/* True if the stream is known to be idle without asking the driver.  What is remembered is of work that the driver had:
- * held work comes after that. */
+/* Returns true if the stream is known to be idle without a query to the driver. The completion cache covers work that
+ * the driver had; held work comes after that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
   return !rill__is_diverted(stream) && rill__completion_is_known(&rill__core(stream)->work) &&
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
-/* True if no work has been submitted to the stream. */
+/* Returns true if no work was ever submitted to the stream. */
 static inline bool rill__never_had_work(const struct rill__stream *stream) {
   return !rill__is_diverted(stream) && rill__completion_is_unused(&rill__core(stream)->work);
 }
 
-/* True if the last record that the driver has of the event is known to be complete without asking the driver. */
+/* Returns true if the last record that the driver has of the event is known to be complete without a query to the
+ * driver. */
 static inline bool rill__known_complete(struct rill__event *event) {
   return rill__completion_is_known(&rill__core(event)->work) &&
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
-/* The driver has said that the record which the event had when it was asked is complete. */
+/* Notes that the driver has reported the event's record as complete. `asked` and `where` are from before the query. */
 static inline void rill__event_seen(struct rill__event *event, const struct rill__question *asked,
                                     const struct rill__recorded *where) {
   const bool same = rill__completion_remember(&rill__core(event)->work, asked);
@@ -45,7 +46,7 @@ static inline void rill__event_seen(struct rill__event *event, const struct rill
   }
 }
 
-/* A copy of one row, and a fill of one. */
+/* Return a copy of one row and a fill of one row. */
 static inline struct rill__copy_3d rill__line(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                                               size_t n) {
   return (struct rill__copy_3d){
@@ -59,9 +60,9 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
   };
 }
 
-/* ---- giving work to the driver: the one place where operations of streams are counted and observed ---- */
+/* ---- submitting to the driver: the only place where operations of streams are counted and observed ---- */
 
-/* Work of rill's own, of which no observer hears: one call of a slot, counted before it and after it. */
+/* Submits work of rill's own, which observers do not see: one call of a slot, counted before and after. */
 #define RILL__SUBMIT_UNOBSERVED(status, stream, table, slot, ...)        \
   do {                                                                   \
     struct rill__thread *const submitter_ = rill__self;                  \
@@ -70,7 +71,8 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
     rill__submission_end(&rill__core(stream)->work, submitter_);         \
   } while (0)
 
-/* An operation by what observers see of it: each of the following, while there are any (core/diagnose/observe.h). */
+/* Submits an operation that is described as observers see it. The following functions call this one if there are
+ * observers (core/diagnose/observe.h). */
 rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what);
 
 static inline __attribute__((always_inline)) rill_status rill__submit_launch(struct rill__stream *stream,
@@ -85,7 +87,7 @@ static inline __attribute__((always_inline)) rill_status rill__submit_launch(str
   return status;
 }
 
-/* A copy of `n` bytes; and one of any shape. */
+/* Submit a copy of `n` bytes, and a copy of any shape. */
 static inline rill_status rill__submit_line(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                                             uint32_t src_kind, size_t n) {
   if (rill__is_observed()) {
@@ -103,7 +105,7 @@ static inline rill_status rill__submit_line(struct rill__stream *stream, void *d
 }
 rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy);
 
-/* `count` patterns; and rows of them. */
+/* Submit a fill of `count` patterns, and a fill of rows of patterns. */
 static inline rill_status rill__submit_pattern(struct rill__stream *stream, void *dst, uint32_t kind,
                                                const void *pattern, size_t size, size_t count) {
   if (rill__is_observed()) {
@@ -150,7 +152,7 @@ static inline rill_status rill__submit_wait(struct rill__stream *stream, struct 
   return status;
 }
 
-/* A record of an observer's own, which no observer sees. */
+/* Records an event for an observer; no observer sees this record. */
 static inline rill_status rill__record_unobserved(struct rill__stream *stream, struct rill__event *event,
                                                   uint32_t flags) {
   struct rill__thread *const self = rill__self;
@@ -162,7 +164,7 @@ static inline rill_status rill__record_unobserved(struct rill__stream *stream, s
   return status;
 }
 
-/* A record of a stream that is not held, or whose queue is run. */
+/* Records an event on a stream that is not held, or whose queue is being submitted. */
 static inline rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event,
                                                  uint32_t flags) {
   if (rill__is_observed()) {
@@ -182,14 +184,14 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   return status;
 }
 
-/* What other code is about to give to the stream: it has a number like an operation. */
+/* Records what other code is about to submit to the stream. The note is numbered like an operation. */
 void rill__record_note(struct rill__thread *self, struct rill__stream *stream, const rill_stream_note *note);
 
 rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);
 rill_status rill__submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec);
 rill_status rill__submit_upload(struct rill__stream *stream, struct rill__graph_exec *exec);
 
-/* Hands a copy or fill of one or several rows to the backend, as part of what is submitted already. */
+/* Pass a copy or fill of one or several rows to the backend, as part of an operation that is being submitted. */
 rill_status rill__copy_dispatch(struct rill__stream *stream, const struct rill__copy_3d *copy);
 rill_status rill__fill_dispatch(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
