@@ -1,4 +1,4 @@
-/* Making and ending streams, and what each has of its own. */
+/* Creating and destroying streams, and the objects that belong to one stream. */
 #include "core/stream/stream.h"
 
 #include "core/device/life.h"
@@ -19,7 +19,8 @@ static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
   bool ended = !native || RILL_ASK(stream, stream, may_destroy, stream);
-  /* Not earlier, since it may have work, and not later, since others look at its native stream. */
+  /* Removed from the list only now: earlier it may have had work, and later other threads would query a native stream
+   * that no longer exists. */
   if (ended) rill__stream_unlist(stream);
   const struct rill__recorded last = { object->id, rill__stream_submitted(stream) - 1 };
   if (ended && rill__self != NULL && rill__stream_submitted(stream) > 0) rill__record_seen(object->device, &last);
@@ -40,12 +41,12 @@ rill_status rill__stream_new(struct rill__device *device, const char *label, str
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
   (*out)->base.after = (*out)->number;
   rill__stream_number_operations(*out);
-  /* The first question finds a fault of the device that nobody knows of yet. */
+  /* Not known to be idle: the first query has to find a fault of the device that no call has seen yet. */
   rill__completion_forget(&rill__core(*out)->work);
   return RILL_OK;
 }
 
-/* What a priority asked for is on a device. */
+/* Determines the priority that a requested priority has on a device. */
 static rill_status choose_priority(const struct rill__device *device, int32_t asked, uint32_t policy, int32_t *out) {
   const int32_t least = device->info.priority_least, greatest = device->info.priority_greatest;
   RILL_REQUIRE(policy == RILL_PRIORITY_CLAMP || policy == RILL_PRIORITY_STRICT, RILL_ERROR_INVALID_ARGUMENT,
@@ -91,19 +92,20 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
   if (RILL__LIKELY(*out != NULL)) return rill__check_usable(device);
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_create(device, NULL, &stream));
-  stream->base.borrowed = true; /* nobody has the handle yet */
+  stream->base.borrowed = true; /* no user has the handle yet */
   struct rill__stream *none = NULL;
   if (atomic_compare_exchange_strong(&rill__core(device)->default_stream, &none, stream)) {
     *out = stream;
-  } else { /* another thread was first */
+  } else { /* another thread was faster */
     rill__object_retire(&stream->base);
     *out = none;
   }
   return RILL_OK;
 }
 
-/* Once, by the release or by a call that was under way and made the event after it.  Waits that hold a stream for its
- * first record look whether it is live, so it is abandoned after its handle has become stale. */
+/* Ends the cached event once, from the release of the stream or from a call in progress that created the event after
+ * the release. The event's handle is made stale before the event is abandoned: a wait that holds a stream for the
+ * event's first record checks the handle after attaching its fence. */
 static void end_cached_event(struct rill__stream *stream) {
   struct rill__event *cached = atomic_exchange(&rill__core(stream)->cached_event, NULL);
   if (cached == NULL) return;
@@ -113,47 +115,51 @@ static void end_cached_event(struct rill__stream *stream) {
 
 void rill__stream_end(struct rill__stream *stream) {
   rill__capture_abandon(stream);
-  if (stream->imported && !stream->owned) rill__stream_unlist(stream); /* from here on its owner may destroy it */
+  /* its owner may destroy the native stream from here on */
+  if (stream->imported && !stream->owned) rill__stream_unlist(stream);
   atomic_store(&rill__core(stream)->pools_closed,
-               true); /* before the look at its caches; core/pool/cache.c the other way round */
+               true); /* set before `caches` is read; core/pool/cache.c increments `caches` before it reads this flag */
   if (atomic_load(&rill__core(stream)->caches) != 0) atomic_load (&rill__stream_end_caches)(stream);
   const bool borrowed = stream->imported && !stream->owned;
   while (borrowed && atomic_load(&rill__core(stream)->visitors) != 0) (void)sched_yield();
   end_cached_event(stream);
   void (*const release)(void *, uintptr_t) = rill__core(stream)->release;
   void *const user = rill__core(stream)->release_user;
-  const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
+  /* read only then: otherwise another thread may be writing it */
+  const uintptr_t native = release != NULL ? stream->native : 0;
   const uint64_t id = stream->base.id;
   rill__object_retire(&stream->base);
   if (release != NULL) {
     rill__leave(&rill__self);
-    rill__wait_for_users(id); /* another thread's call may still be using the native stream */
+    rill__wait_for_users(id); /* a call of another thread may still be using the native stream */
     release(user, native);
   }
 }
 
-/* The stream's cached event, made at the first use. */
+/* Returns the stream's cached event, which is created at its first use. */
 rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out) {
   *out = atomic_load_explicit(&rill__core(stream)->cached_event, memory_order_acquire);
   if (RILL__LIKELY(*out != NULL)) return RILL_OK;
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(stream->base.device, NULL, &event));
-  event->base.borrowed = true; /* nobody has the handle yet */
+  event->base.borrowed = true; /* no user has the handle yet */
   rill__core(event)->cached = true;
   struct rill__event *none = NULL;
   if (atomic_compare_exchange_strong(&rill__core(stream)->cached_event, &none, event)) {
     *out = event;
+    /* The release of the stream may have looked for the event before it was stored. */
     if (!rill__object_is_live(&stream->base)) end_cached_event(stream);
-  } else { /* another thread was first */
+  } else { /* another thread was faster */
     rill__object_retire(&event->base);
     *out = none;
   }
   return RILL_OK;
 }
 
-/* Another thread may record the cached event between the two calls: the driver's wait then takes a later point of the
- * same stream, which includes the earlier one.  Where anything is held that is not so: the wait may be queued, and take
- * whatever the event stands for by then.  So it gets an event that nobody else records. */
+/* Another thread may record the cached event between the record and the wait. The driver's wait then takes a later
+ * point of the same stream, which includes the earlier one. This is not so if a stream is held: the wait may be queued
+ * and then take whatever the event stands for by that time. So this wait uses a separate event that no other thread
+ * records. */
 static rill_status wait_stream_held(struct rill__stream *stream, struct rill__stream *other) {
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(other->base.device, NULL, &event));
@@ -163,7 +169,8 @@ static rill_status wait_stream_held(struct rill__stream *stream, struct rill__st
   return status;
 }
 
-/* By the wait a stream may join a capture, which one that is held cannot. */
+/* The wait may make the stream join a capture, which a held stream cannot, so a submission in progress is waited for
+ * first. */
 static rill_status wait_stream_diverted(struct rill__stream *stream, struct rill__stream *other) {
   rill__ref(&stream->base);
   rill__ref(&other->base);
@@ -182,7 +189,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
   RILL_TRY(rill__stream_cached_event(other, &event));
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_diverted(stream) || rill__is_diverted(other))) {
-    RILL_TRY(rill__stream_record(other, event, 0)); /* for who waits for the cached event */
+    RILL_TRY(rill__stream_record(other, event, 0)); /* for threads that wait for the cached event */
     return wait_stream_diverted(stream, other);
   }
   RILL_TRY(rill__check_usable(other->base.device));

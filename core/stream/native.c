@@ -1,4 +1,4 @@
-/* Streams by their native handles: those that were imported, and rill's own whose handle was given out. */
+/* Streams by their native handles: imported streams, and streams of rill whose native handle was given out. */
 #include "core/stream/stream.h"
 
 #include "core/sync/streams.h"
@@ -22,7 +22,7 @@ static bool make_table(struct rill__device *device) {
   return rill__core(device)->natives != NULL;
 }
 
-/* The stream that stands in the table for `native`, with a reference added, or NULL. */
+/* Returns the stream in the table for `native`, with a reference, or NULL. */
 static struct rill__stream *find_native(struct rill__device *device, uintptr_t native) {
   if (rill__core(device)->natives == NULL) return NULL;
   for (struct rill__stream *stream = *bucket_of(device, native); stream != NULL;
@@ -84,6 +84,7 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   rill__core(stream)->release_user = o->user;
   pthread_mutex_lock(&rill__core(device)->lock);
   const bool made = make_table(device);
+  /* Looked up again under the lock: another thread may have imported the same native stream since the first look-up. */
   struct rill__stream *other = made ? find_native(device, native) : NULL;
   if (made && other == NULL) put_native(stream);
   pthread_mutex_unlock(&rill__core(device)->lock);
@@ -93,16 +94,16 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
     return RILL_OK;
   }
   stream->owned = false;
-  rill__object_retire(&stream->base); /* another thread was first */
+  rill__object_retire(&stream->base); /* another thread was faster, or there is no table */
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
   return RILL_OK;
 }
 
-/* Whoever had the stream first decided who ends the native one. */
+/* Checks that the import agrees with the first one about who destroys the native stream. */
 static rill_status check_ownership(const struct rill__stream *stream, const rill_import_options *o) {
   const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
   RILL_REQUIRE(stream->imported || (!adopt && o->release == NULL), RILL_ERROR_INVALID_ARGUMENT,
-               "native stream 0x%llx is one of rill's own, %s, which rill ends" RILL_HINT
+               "native stream 0x%llx is one of rill's own, %s, which rill destroys" RILL_HINT
                "import it with the default options, or retain that handle",
                (unsigned long long)stream->native, rill__name_of(&stream->base).text);
   RILL_REQUIRE(!stream->imported || (adopt == stream->owned && o->release == rill__core(stream)->release &&
