@@ -20,7 +20,7 @@ bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *d
   return used;
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static bool is_due(const struct rill__deferred_free *deferred) {
   return deferred != NULL && rill__held_oldest() > deferred->serial;
 }
@@ -39,7 +39,8 @@ static struct rill__deferred_free *take_due(struct rill__device *device) {
   return list;
 }
 
-/* They are older than all that the device's list got meanwhile, or as old. */
+/* Returns deferred frees to the front of the list: everything that was added meanwhile is younger, or of the same
+ * age. */
 static void put_deferred_back(struct rill__device *device, struct rill__deferred_free *list) {
   struct rill__deferred_free *last = list;
   while (last->next != NULL) last = last->next;
@@ -56,10 +57,12 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
   const bool due = is_due(rill__core(device)->first_deferred);
   rill__held_unlock();
   if (!due) return;
+  /* Queried without the lock, because the query calls the driver. */
   if (!may_block && !rill__backend_is_idle(device)) return;
   struct rill__deferred_free *list = take_due(device);
-  rill__errors_suspend();                                    /* what cannot be freed now is no failure of the call */
-  bool ended = rill__backend_synchronize(device) == RILL_OK; /* streams of other devices may have used it, too */
+  rill__errors_suspend(); /* memory that cannot be freed now is no failure of the call */
+  /* streams of other devices may also have used the memory */
+  bool ended = rill__backend_synchronize(device) == RILL_OK;
   while (list != NULL && ended) {
     struct rill__deferred_free *const next = list->next;
     const uint64_t bytes = list->bytes;
@@ -72,7 +75,8 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
   rill__errors_resume();
 }
 
-/* The limit is far from what a program frees in one go, and near enough that it cannot exhaust the machine. */
+/* The limit is much more than a program usually frees while work is held, but low enough that deferred frees cannot
+ * exhaust the memory of the device. */
 rill_status rill__deferred_frees_check(struct rill__device *device, size_t size) {
   const uint64_t limit = device->info.memory_total / 2;
   uint64_t bytes = atomic_load_explicit(&rill__core(device)->deferred_bytes, memory_order_relaxed);
@@ -82,8 +86,8 @@ rill_status rill__deferred_frees_check(struct rill__device *device, size_t size)
   bytes = atomic_load(&rill__core(device)->deferred_bytes);
   RILL_REQUIRE(
       bytes == 0 || (bytes <= limit && size <= limit - bytes), RILL_ERROR_OUT_OF_MEMORY,
-      "%zu bytes asked for; %llu of %s have been freed and wait for work of held streams, and with them no more "
-      "than %llu of %llu are given" RILL_HINT "record the events that the streams wait for",
+      "%zu bytes asked for; %llu bytes of %s have been freed but wait for work of held streams, and together no more "
+      "than %llu of %llu may be allocated" RILL_HINT "record the events that the streams wait for",
       size, (unsigned long long)bytes, device->name, (unsigned long long)limit,
       (unsigned long long)device->info.memory_total);
   return RILL_OK;

@@ -4,7 +4,7 @@ enum { KEPT = 4096 };
 static struct {
   uintptr_t begin;
   size_t size;
-} latest_frees[KEPT]; /* free number n at n % KEPT */
+} latest_frees[KEPT]; /* free number n is at index n % KEPT */
 static _Atomic uint64_t frees_counted;
 
 uint64_t rill__frees_count(void) { return atomic_load(&frees_counted); }
@@ -20,7 +20,7 @@ static uint64_t last_forgotten(uint64_t last) { return last > KEPT ? last - KEPT
 
 bool rill__frees_are_forgotten(uint64_t frees) { return frees < last_forgotten(atomic_load(&frees_counted)); }
 
-/* The latest free of the memory counts. */
+/* Searches from the latest free, because the memory may have been freed several times. */
 void rill__frees_find(uintptr_t p, uint64_t frees, struct rill__access *out) {
   const uint64_t last = atomic_load(&frees_counted);
   const uint64_t forgotten = last_forgotten(last);

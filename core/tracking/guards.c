@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The patterns.  As a float either is a large number, as a pointer no address. */
+/* The byte patterns. Read as a float each is a large number; read as a pointer it is no valid address. */
 enum { OF_ZONE = 0xcb, OF_FREED = 0xde };
 static const unsigned char of_zone = OF_ZONE, of_freed = OF_FREED;
 
@@ -24,16 +24,16 @@ struct list {
 
 struct rill__guards {
   pthread_mutex_t turn, lock;
-  _Atomic(const struct rill__thread *) whose; /* the thread whose turn it is; NULL: nobody's */
+  _Atomic(const struct rill__thread *) whose; /* the thread whose turn it is, or NULL */
   struct list live, kept;
   uint64_t kept_bytes;
-  struct rill__stream *stream; /* of GPUs, with the buffer: made in the first turn that needs them */
-  unsigned char *buffer;       /* pinned */
-  unsigned found;              /* mistakes that were not reported; as many as fit stand in the text */
+  struct rill__stream *stream; /* for GPUs; created with the buffer in the first turn that needs them */
+  unsigned char *buffer;       /* pinned memory */
+  unsigned found;              /* number of mistakes not reported yet; `text` has as many as fit */
   char text[1100];
 };
 
-/* ---- lists: under the lock ---- */
+/* ---- lists; call these under the lock ---- */
 
 static void add_last(struct list *list, struct rill__guard *guard) {
   guard->next = NULL;
@@ -87,7 +87,8 @@ bool rill__guards_start(struct rill__device *device) {
   guards->kept.last = &guards->kept.first;
   rill__core(device)->guards = guards;
   atomic_fetch_add(&device->checked, 1);
-  atomic_store(&rill__core(device)->pool_thresholds, true); /* the host's synchronizing is of interest */
+  /* enables the check that follows when the host synchronizes */
+  atomic_store(&rill__core(device)->pool_thresholds, true);
   return true;
 }
 
@@ -117,7 +118,7 @@ void rill__guard_drop(struct rill__guard *guard) {
   if (!used) rill__guard_free(guard);
 }
 
-/* ---- what is found ---- */
+/* ---- reports of mistakes ---- */
 
 const char *rill__memory_kind_name(uint32_t kind) {
   static const char *const names[] = { "memory", "device memory", "pinned memory", "managed memory",
@@ -125,7 +126,7 @@ const char *rill__memory_kind_name(uint32_t kind) {
   return names[kind <= RILL_MEMORY_REGISTERED ? kind : 0];
 }
 
-/* Bytes that differ from a pattern: how many, and the first. */
+/* Bytes that differ from a pattern: their number, and the first of them. */
 struct difference {
   size_t count, first;
   unsigned char value;
@@ -143,8 +144,8 @@ static struct difference compare_bytes(const unsigned char *bytes, size_t size, 
   return found;
 }
 
-/* `place`: where the first of them is.  Of a guard that has been dropped meanwhile the memory may be somebody else's.
- */
+/* Reports the bytes, `place` being where the first of them is. Reports nothing if the guard has been dropped meanwhile,
+ * because the memory may already have another owner. */
 static void report_bytes(struct rill__guard *guard, const struct difference *found, const char *place,
                          const char *freed) {
   struct rill__guards *guards = guards_of(guard->device);
@@ -166,12 +167,12 @@ static void report_bytes(struct rill__guard *guard, const struct difference *fou
                rill__memory_kind_name(guard->kind), guard->label[0] != '\0' ? " of pool \"" : "", guard->label,
                guard->label[0] != '\0' ? "\"" : "", (unsigned long long)guard->begin, freed, one ? "it" : "the first",
                found->value, calls[0] != '\0' ? "\n  allocated at" : "", calls);
-  if (length < 0 || ((size_t)length >= room && used > 0)) *end = '\0'; /* whole ones only, but for the first */
+  if (length < 0 || ((size_t)length >= room && used > 0)) *end = '\0'; /* only complete reports, except for the first */
   guards->found++;
   pthread_mutex_unlock(&guards->lock);
 }
 
-/* Both zones.  A short list may have given a guard twice. */
+/* Checks both zones. A batch from a short list may contain a guard twice. */
 static void look_at_zones(struct rill__guard *guard, const unsigned char *front, const unsigned char *back) {
   char place[120];
   if (guard->reported) return;
@@ -224,7 +225,8 @@ static rill_status write_content(const struct rill__guard *guard, struct rill__s
   return status;
 }
 
-/* The device's own stream and buffer; in a turn.  Inside a host call nothing may wait for a stream. */
+/* Makes sure that the device's own stream and buffer exist. Call it in a turn. Inside a host call nothing may wait for
+ * a stream. */
 static bool can_use_stream(struct rill__device *device) {
   struct rill__guards *guards = guards_of(device);
   assert_turn(guards);
@@ -244,7 +246,7 @@ static bool wait_for_stream(const struct rill__guards *guards) {
   return RILL_DISPATCH(guards->stream, stream, synchronize, guards->stream, RILL__FOREVER) == RILL_OK;
 }
 
-/* Whether what was to be written is: the event is complete. */
+/* Returns true if the patterns have been written, which means that the guard's event is complete. */
 static bool is_settled(struct rill__guard *guard) {
   struct rill__guards *guards = guards_of(guard->device);
   pthread_mutex_lock(&guards->lock);
@@ -270,11 +272,11 @@ static bool is_settled(struct rill__guard *guard) {
   return complete && same;
 }
 
-/* ---- comparing: in a turn ---- */
+/* ---- comparing; call these in a turn ---- */
 
 static bool is_compared(struct rill__guard *guard) { return guard->zoned && !guard->reported && is_settled(guard); }
 
-/* Submits a copy of a guard's zones into the buffer. */
+/* Submits a copy of a guard's zones to the buffer. */
 static bool read_zones(struct rill__guards *guards, const struct rill__guard *guard, unsigned char *to) {
   const struct rill__fill_2d zones = zones_of(guard);
   const struct rill__copy_3d copy = { .dst = to,
@@ -291,7 +293,7 @@ static bool read_zones(struct rill__guards *guards, const struct rill__guard *gu
   return status == RILL_OK;
 }
 
-/* Of up to BATCH guards.  Those that cannot be read are passed over. */
+/* Compares the zones of up to BATCH guards. Skips guards whose zones cannot be read. */
 static void compare_zones(struct rill__guards *guards, struct rill__guard **batch, size_t count) {
   assert_turn(guards);
   size_t copies = 0;
@@ -334,7 +336,7 @@ static void compare_kept(struct rill__guards *guards, struct rill__guard *guard,
   if (guard->filled && !guard->reported) compare_content(guards, guard, most);
 }
 
-/* The first guards of the list, which become its last ones. */
+/* Takes guards from the front of the list and moves them to its end. */
 static size_t take_batch(struct rill__guards *guards, struct rill__guard **batch, size_t most) {
   size_t count = 0;
   pthread_mutex_lock(&guards->lock);
@@ -382,7 +384,7 @@ static void begin_turn(struct rill__guards *guards) {
   pthread_mutex_lock(&guards->turn);
   RILL_ASSERT(atomic_load(&guards->whose) == NULL, "there is one turn at a time");
   atomic_store(&guards->whose, rill__self);
-  rill__errors_suspend(); /* what cannot be compared is no failure of the call */
+  rill__errors_suspend(); /* memory that cannot be compared is no failure of the call */
 }
 
 static void end_turn(struct rill__guards *guards) {
@@ -392,6 +394,7 @@ static void end_turn(struct rill__guards *guards) {
   pthread_mutex_unlock(&guards->turn);
 }
 
+/* Waits for a comparison that started earlier and may still read memory that the caller is about to free. */
 void rill__guards_wait_for_turn(struct rill__device *device) {
   if (!rill__is_guarded(device)) return;
   pthread_mutex_lock(&guards_of(device)->turn);
@@ -400,7 +403,7 @@ void rill__guards_wait_for_turn(struct rill__device *device) {
 
 /* ---- live ---- */
 
-/* With no work on the memory. */
+/* Writes the zones at once; no work may use the memory. */
 static bool write_zones_now(struct rill__guard *guard) {
   struct rill__guards *guards = guards_of(guard->device);
   if (is_of_host(guard)) {
@@ -443,7 +446,7 @@ void rill__guard_resume(struct rill__guard *guard) { set_zoned(guard, write_zone
 
 /* ---- freed ---- */
 
-/* Whether the stream has all that is pending of the memory before it. */
+/* Returns true if everything pending for the memory precedes the stream's next operation. */
 static bool is_ordered(struct rill__guard *guard, const struct rill__stream *stream) {
   struct rill__guards *guards = guards_of(guard->device);
   pthread_mutex_lock(&guards->lock);
@@ -469,6 +472,7 @@ bool rill__guard_keep_in_order(struct rill__guard *guard, struct rill__stream *s
                     rill__last_use_new(stream, &filled) == RILL_OK;
   rill__errors_resume();
   if (!kept) return false;
+  /* The event stands for work of this stream, which must exist until the event is complete. */
   rill__ref(&stream->base);
   pthread_mutex_lock(&guards->lock);
   struct rill__last_use *const before = guard->pending;
@@ -481,7 +485,7 @@ bool rill__guard_keep_in_order(struct rill__guard *guard, struct rill__stream *s
   return true;
 }
 
-/* Fills the content of memory that nobody uses; in a turn. */
+/* Fills memory that no work uses. Call it in a turn. */
 static bool fill_content(struct rill__guards *guards, const struct rill__guard *guard) {
   if (is_of_host(guard)) {
     memset((void *)guard->begin, OF_FREED, guard->size);
@@ -493,6 +497,7 @@ static bool fill_content(struct rill__guards *guards, const struct rill__guard *
 bool rill__guard_end(struct rill__guard *guard, bool keeps) {
   struct rill__guards *guards = guards_of(guard->device);
   struct rill__device *device = guard->device;
+  /* Read before the turn ends: afterwards another thread may release a guard that is kept back. */
   const struct rill__object *const guard_pool = guard->pool;
   const uint32_t kind = guard->kind;
   begin_turn(guards);
@@ -513,10 +518,10 @@ bool rill__guard_end(struct rill__guard *guard, bool keeps) {
   return keeps;
 }
 
-/* What is to be released: all that is beyond the limit, or all, of a pool or not. */
+/* What to release: everything beyond the limit, or everything (`all`), of one pool or of all. */
 struct release {
   bool all;
-  const struct rill__object *pool; /* NULL: of everything */
+  const struct rill__object *pool; /* NULL: of all pools and of no pool */
   enum rill__guard_wait wait;
 };
 
@@ -526,7 +531,7 @@ static bool may_release(const struct rill__guard *guard, const struct release *r
   return release->wait >= (guard->kind == RILL_MEMORY_DEVICE ? RILL__WAITS_FOR_DEVICE : RILL__WAITS_FOR_ALL);
 }
 
-/* Takes one out, at or after `*at`, which moves on; NULL if there is none.  In a turn. */
+/* Removes one guard, at or after `*at`, and advances `*at`; returns NULL if there is none. Call it in a turn. */
 static struct rill__guard *take_kept_guard(struct rill__guards *guards, struct rill__guard **at,
                                            const struct release *release) {
   assert_turn(guards);
@@ -608,7 +613,7 @@ void rill__guards_yield(struct rill__device *device, const struct rill__object *
   }
 }
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 rill_status rill__guards_check_(struct rill__device *device, bool all) {
   struct rill__guards *guards = guards_of(device);
@@ -617,7 +622,7 @@ rill_status rill__guards_check_(struct rill__device *device, bool all) {
   begin_turn(guards);
   compare_live(guards);
   pthread_mutex_lock(&guards->lock);
-  struct rill__guard *guard = guards->kept.first; /* in a turn nobody takes one out */
+  struct rill__guard *guard = guards->kept.first; /* no other thread removes it during this turn */
   pthread_mutex_unlock(&guards->lock);
   while (guard != NULL) {
     compare_kept(guards, guard, all ? SIZE_MAX : FIRST_BYTES);
@@ -650,7 +655,7 @@ void rill__guards_write_found(struct rill__device *device) {
   const int length = guards->found == 0 ? 0 : snprintf(line, sizeof line, "rill: %s: %s\n", device->name, guards->text);
   guards->found = 0;
   pthread_mutex_unlock(&guards->lock);
-  if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) return; /* there is nobody to say it to */
+  if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) return; /* standard error is closed */
 }
 
 void rill__guards_visit(struct rill__device *device, rill__visit_guard *visit, void *user) {
@@ -670,7 +675,7 @@ void rill__guards_unlock(struct rill__device *device) {
   if (guards_of(device) != NULL) pthread_mutex_unlock(&guards_of(device)->lock);
 }
 
-/* What another thread was comparing stays pinned, and only its struct is never freed. */
+/* A guard that another thread was comparing stays pinned, so its struct is never freed in the child. */
 void rill__guards_after_fork(struct rill__device *device) {
   if (guards_of(device) == NULL) return;
   (void)pthread_mutex_init(&guards_of(device)->turn, NULL);

@@ -13,11 +13,10 @@ rill_status rill__pool_check_capture(struct rill__stream *stream) {
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
-  RILL_REQUIRE(
-      !capturing, RILL_ERROR_CAPTURE_ACTIVE,
-      "%s is capturing: a graph that is launched later would use memory that the pool has given to others" RILL_HINT
-      "allocate before the capture",
-      rill__name_of(&stream->base).text);
+  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
+               "%s is capturing: a graph that is launched later would use memory that the pool has reused" RILL_HINT
+               "allocate before the capture",
+               rill__name_of(&stream->base).text);
   return RILL_OK;
 }
 
@@ -74,6 +73,7 @@ bool rill__last_use_note(struct rill__last_uses *uses, struct rill__last_use *la
   *dead = NULL;
   if (!make_room_for_use(uses)) return false;
   struct rill__last_use **const list = last_use_list(uses, last_use->stream), **link = list;
+  /* Only an earlier use whose record had returned before this record started is replaced. */
   while (*link != NULL && ((*link)->stream != last_use->stream || (*link)->recorded > last_use->started))
     link = &(*link)->next;
   if (*link != NULL) {
@@ -99,7 +99,8 @@ bool rill__last_use_is_complete(struct rill__event *event) {
   struct rill__device *device = event->base.device;
   if (atomic_load(&device->lost) != RILL_OK) return true;
   struct rill__event *point = NULL;
-  /* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
+  /* A record that failed because held work before it failed marks nothing, not even the work that the driver had before
+   * it. */
   if (rill__event_meaning(event, &point) == RILL__RECORD_FAILED) return rill__device_is_idle(device);
   rill__errors_suspend();
   const bool known = rill__self != NULL && rill__event_is_ready(event, &ready) == RILL_OK;
@@ -116,7 +117,7 @@ bool rill__last_use_order(struct rill__stream *stream, struct rill__event *event
   return ordered;
 }
 
-/* Work of a lost device is over. */
+/* Skips lost devices: their work is over. */
 rill_status rill__last_uses_wait(const struct rill__last_uses *uses) {
   RILL_WITHOUT_CANCEL();
   RILL__FOR_EACH_LAST_USE(uses, last_use) {

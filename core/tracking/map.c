@@ -4,7 +4,7 @@
 #include "core/tracking/last_use.h"
 #include "core/tracking/ranges.h"
 
-static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
+static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* taken to change the map */
 
 void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
 void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
@@ -27,9 +27,9 @@ void rill__allocation_destroy(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* ---- imports of one address ---- */
+/* ---- several imports of one address ---- */
 
-/* Under the lock: takes out the one that gave `p`; NULL if there is none. */
+/* Removes the import that returned `p`, or returns NULL if there is none. Call it under the lock. */
 static struct rill__allocation *take_out_import(struct rill__allocation *first, const void *p) {
   struct rill__allocation **at = &first;
   while (*at != NULL && (*at)->pointer != (uintptr_t)p) at = &(*at)->same;
@@ -54,10 +54,10 @@ bool rill__import_put_in(struct rill__allocation *import) {
   return true;
 }
 
-/* ---- out and back ---- */
+/* ---- removing and restoring ---- */
 
-/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
- * Registered memory is none of rill's allocations, and the reverse. */
+/* Removes the allocation that begins at `p`, the import that returned `p`, or the registered range from the map.
+ * Registered memory is not an allocation, and an allocation is not registered memory. */
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
   struct rill__allocation *found = rill__ranges_find(p);
@@ -74,7 +74,8 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   pthread_mutex_unlock(&ranges_lock);
   if (*out != NULL) return RILL_OK;
   RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
-               "%p is not an allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
+               "%p is not an allocation of rill, but a variable of a module" RILL_HINT "it is freed with its module",
+               p);
   if (registered) {
     RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
                  "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
@@ -90,7 +91,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                     "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
-                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
+                    "free it by the address that rill_alloc or rill_memory_ipc_import returned",
                     p, offset);
 }
 
@@ -99,7 +100,7 @@ void rill__memory_put_back(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
   const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
-  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
+  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill no longer knows the allocation */
 }
 
 bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
@@ -110,7 +111,8 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
   return inserted;
 }
 
-/* rill_free takes the allocation out of the map first, and then looks at its uses. */
+/* rill_free removes the allocation from the map first and reads its last uses afterwards, so a last use that is noted
+ * while the allocation is in the map is not missed. */
 rill_status rill__memory_note_last_use(struct rill__allocation *allocation, struct rill__last_use *last_use) {
   struct rill__last_use *dead = NULL;
   rill__memory_lock();

@@ -5,16 +5,17 @@
 enum { GRAIN_BITS = 8, LEVEL_BITS = 10, LEVELS = 4, ENTRIES = 1 << LEVEL_BITS, WORDS = ENTRIES / 64 };
 #define ADDRESS_BITS (GRAIN_BITS + LEVELS * LEVEL_BITS)
 
-/* Of the lowest level, 0. */
+/* A node of the lowest level, 0. */
 struct leaf {
-  _Atomic(struct rill__allocation *) from_below; /* begins before the leaf and reaches into it */
-  _Atomic uint32_t words;                        /* a bit for each word of `begins` that is not 0 */
+  /* an allocation that begins before the leaf and reaches into it, or NULL */
+  _Atomic(struct rill__allocation *) from_below;
+  _Atomic uint32_t words; /* one bit for each word of `begins` that is not 0 */
   _Atomic uint64_t begins[WORDS];
-  _Atomic(struct rill__allocation *) last[ENTRIES]; /* of those that begin in the grain */
+  _Atomic(struct rill__allocation *) last[ENTRIES]; /* for each grain, the last allocation that begins in it */
 };
 
-/* Of the levels above.  An entry: 0, an allocation's address, or with the lowest bit set the address of a node, of
- * level 1 a leaf. */
+/* A node of the levels above. An entry is 0, the address of an allocation, or, with the lowest bit set, the address of
+ * a node. The nodes below level 1 are leaves. */
 struct node {
   _Atomic uintptr_t entries[ENTRIES];
 };
@@ -23,7 +24,7 @@ static struct node root;
 
 static void *below(uintptr_t entry) { return (void *)(entry & ~(uintptr_t)1); }
 
-/* The bits of address below one entry of a level. */
+/* Returns the number of address bits below one entry of a level. */
 static unsigned entry_bits(unsigned level) { return GRAIN_BITS + level * LEVEL_BITS; }
 
 static bool range_contains(const struct rill__allocation *allocation, uintptr_t address) {
@@ -32,14 +33,14 @@ static bool range_contains(const struct rill__allocation *allocation, uintptr_t 
 
 static uintptr_t end_of(const struct rill__allocation *allocation) { return allocation->begin + allocation->size; }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
 static unsigned last_bit(uint64_t word) { return 63 - (unsigned)__builtin_clzll(word); }
 
-/* The last allocation that begins at or before `address`, in its leaf; NULL if there is none. */
+/* Returns the last allocation in the leaf that begins at or before `address`, or NULL. */
 static struct rill__allocation *find_begin(struct leaf *leaf, uintptr_t address) {
   const unsigned grain = (unsigned)(address >> GRAIN_BITS) & (ENTRIES - 1);
-  /* Most addresses that are asked for are where an allocation begins. */
+  /* Most searches are for an address at which an allocation begins. */
   struct rill__allocation *here = atomic_load_explicit(&leaf->last[grain], memory_order_acquire);
   if (RILL__LIKELY(here != NULL) && RILL__LIKELY(here->begin <= address)) return here;
   uint32_t words = atomic_load_explicit(&leaf->words, memory_order_acquire) & (UINT32_MAX >> (31 - grain / 64));
@@ -83,7 +84,7 @@ struct rill__allocation *rill__ranges_find(const void *p) {
 
 /* ---- leaves ---- */
 
-/* `low` is the leaf's first address. */
+/* Adds an allocation to a leaf; `low` is the leaf's first address. */
 static void put_in_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocation *allocation) {
   if (allocation->begin < low) {
     atomic_store_explicit(&leaf->from_below, allocation, memory_order_release);
@@ -96,7 +97,8 @@ static void put_in_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocatio
     link = &next->next;
     next = atomic_load(link);
   }
-  if (next == allocation) return; /* a node that was just made has it already */
+  if (next == allocation) return; /* a node that was just created has it already */
+  /* The new allocation is complete before readers can reach it, and its bit is set after it can be found. */
   atomic_store_explicit(&allocation->next, next, memory_order_release);
   atomic_store_explicit(link, allocation, memory_order_release);
   const uint64_t bits = atomic_load_explicit(&leaf->begins[word], memory_order_relaxed);
@@ -105,7 +107,7 @@ static void put_in_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocatio
   atomic_store_explicit(&leaf->words, words | UINT32_C(1) << word, memory_order_release);
 }
 
-/* `by` stands in its place, if it is not NULL. */
+/* Removes an allocation from a leaf, or replaces it by `by` if that is not NULL. */
 static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocation *allocation,
                            struct rill__allocation *by) {
   if (allocation->begin < low) {
@@ -127,7 +129,7 @@ static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__alloca
     atomic_store_explicit(link, by, memory_order_release);
     return;
   }
-  /* It keeps its `next`, for readers that have come to it. */
+  /* The allocation keeps its `next`, for readers that are looking at it. */
   atomic_store_explicit(link, atomic_load(&allocation->next), memory_order_release);
   if (atomic_load(&leaf->last[grain]) != NULL) return;
   const uint64_t bits = atomic_load_explicit(&leaf->begins[word], memory_order_relaxed) & ~(UINT64_C(1) << grain % 64);
@@ -142,14 +144,15 @@ static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__alloca
 static uintptr_t greater(uintptr_t a, uintptr_t b) { return a > b ? a : b; }
 static uintptr_t lesser(uintptr_t a, uintptr_t b) { return a < b ? a : b; }
 
-/* Visits the entries of a node whose spans have bytes of [begin, end), which is not empty and lies in the node's. */
+/* Visits the entries of a node whose spans overlap [begin, end), which is not empty and lies in the span of the
+ * node. */
 #define FOR_ENTRIES(node, level, begin, end, entry, low)                                                       \
   for (uintptr_t low = (begin) >> entry_bits(level) << entry_bits(level); low < (end);                         \
        low += (uintptr_t)1 << entry_bits(level))                                                               \
     for (_Atomic uintptr_t *entry = &(node)->entries[low >> entry_bits(level) & (ENTRIES - 1)]; entry != NULL; \
          entry = NULL)
 
-/* Puts an allocation where there is room for it: every entry is empty, its own, or a node that has room. */
+/* Adds an allocation after room has been made: every entry is empty, the allocation itself, or a node with room. */
 static void put_range(struct node *node, unsigned level, uintptr_t begin, uintptr_t end,
                       struct rill__allocation *allocation) {
   FOR_ENTRIES(node, level, begin, end, entry, low) {
@@ -165,7 +168,7 @@ static void put_range(struct node *node, unsigned level, uintptr_t begin, uintpt
   }
 }
 
-/* Puts a node, with the allocation that the entry holds in it, in place of that. */
+/* Replaces the allocation in an entry by a node that contains the allocation. */
 static bool divide(_Atomic uintptr_t *entry, unsigned level, uintptr_t low) {
   struct rill__allocation *held = below(atomic_load(entry));
   const uintptr_t high = low + ((uintptr_t)1 << entry_bits(level));
@@ -176,6 +179,7 @@ static bool divide(_Atomic uintptr_t *entry, unsigned level, uintptr_t low) {
   } else {
     put_range(made, level - 1, greater(held->begin, low), lesser(end_of(held), high), held);
   }
+  /* Published when the node is complete, so readers find the allocation before and after. */
   atomic_store_explicit(entry, (uintptr_t)made | 1, memory_order_release);
   return true;
 }
@@ -229,7 +233,7 @@ void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allo
 
 /* ---- overlaps ---- */
 
-/* The first allocation that begins in [begin, end), all in one leaf. */
+/* Returns the first allocation that begins in [begin, end), which lies in one leaf. */
 static struct rill__allocation *first_in_leaf(struct leaf *leaf, uintptr_t begin, uintptr_t end) {
   for (uintptr_t at = begin >> GRAIN_BITS; at <= (end - 1) >> GRAIN_BITS; at++) {
     const unsigned grain = (unsigned)at & (ENTRIES - 1);
@@ -260,14 +264,14 @@ static struct rill__allocation *first_in(struct node *node, unsigned level, uint
 
 struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size) {
   if (!has_address_bits(begin, size)) return NULL;
-  /* One that starts before has the first byte. */
+  /* An allocation that starts before `begin` contains the first byte. */
   struct rill__allocation *found = rill__ranges_find((const void *)begin);
   return found != NULL ? found : first_in(&root, LEVELS - 1, begin, begin + size);
 }
 
 /* ---- neighbours ---- */
 
-/* Both look at ranges that double until there is something in one, and then for what is nearer. */
+/* Both functions search ranges of doubling size until one contains an allocation, and then search for a nearer one. */
 
 struct rill__allocation *rill__ranges_before(uintptr_t p) {
   struct rill__allocation *found = NULL, *next = NULL;

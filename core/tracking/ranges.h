@@ -1,20 +1,23 @@
-/* The map from addresses to allocations: asked on every copy and fill, without a lock and without the driver.
+/* The map from addresses to allocations, which is searched on every copy and fill without a lock and without the
+ * driver.
  *
- * A tree over 48 bits of address, of four levels of 1024 entries.  An entry of the upper three is empty, or the only
- * allocation that lies in its span, be it wholly or in part, or a node of the level below: so an allocation that has a
- * span for itself costs one entry, and only neighbours are distinguished further down.  A leaf, of 256 KiB in grains of
- * 256 bytes, notes where allocations begin: in a bit for each grain, and for a grain with its bit set the list of those
- * that begin in it, the last one first.  The allocation that an address may lie in is the last one that begins at
- * or before it, or else the one that reaches into the leaf from below.  So putting an allocation in and taking it out
- * costs a handful of stores, whatever its size up to hundreds of MiB, and lookup looks at no more than one entry a
- * level.
+ * It is a tree over 48 bits of address, with four levels of 1024 entries. An entry of the upper three levels is empty,
+ * or the only allocation in its span (which it may fill entirely or partly), or a node of the level below. So an
+ * allocation that has a span to itself costs one entry, and only neighbours are distinguished at lower levels. A leaf
+ * covers 256 KiB in grains of 256 bytes and records where allocations begin: one bit for each grain and, if the bit is
+ * set, the list of allocations that begin in the grain, the last one first. The allocation that may contain an address
+ * is the last one that begins at or before it, or otherwise the one that reaches into the leaf from below. So adding or
+ * removing an allocation costs a handful of stores, whatever its size up to hundreds of MiB, and a search reads at most
+ * one entry per level.
  *
- * An allocation may begin anywhere and have any size; none overlaps another, except those whose memory went without
- * rill's knowledge, which may be found for their address or not.
+ * An allocation may begin anywhere and have any size. Allocations do not overlap, except with allocations whose memory
+ * was freed without rill's knowledge; a search for an address of those may or may not find them.
  *
- * Nodes are never freed.  Readers are inside an epoch; writers hold a lock of their own; an allocation that was taken
- * out is freed with rill__object_defer.  A reader that looks for an address in an allocation that is there all the
- * while finds it: what others change meanwhile lies elsewhere, and what is found is checked against its own bounds. */
+ * Nodes are never freed. Readers are inside an epoch, writers hold a lock of their own, and an allocation that was
+ * removed is freed with rill__object_defer. A reader that searches for an address in an allocation that exists
+ * throughout the search finds it: concurrent changes affect other places, and the result is checked against its own
+ * bounds.
+ */
 #ifndef RILL_CORE_TRACKING_RANGES_H
 #define RILL_CORE_TRACKING_RANGES_H
 
@@ -24,69 +27,72 @@ struct rill__last_use;
 struct rill__deferred_free;
 struct rill__guard;
 
-/* False if that cannot be now: it is tried again later. */
+/* Finishes a free; returns false if that is not possible now, and is then called again later. */
 typedef bool rill__end_free_fn(struct rill__deferred_free *deferred);
 
-/* Of a free that was made while work is held: core/tracking/deferred_free.h. */
+/* A free that was made while work was held (core/tracking/deferred_free.h). */
 struct rill__deferred_free {
   struct rill__deferred_free *next;
   uint64_t serial, bytes;
   rill__end_free_fn *end;
 };
 
-/* By the number of the stream: lists in a table whose size is a power of two (core/tracking/last_use.h). */
+/* Lists of last uses in a hash table indexed by the number of the stream; its size is a power of two
+ * (core/tracking/last_use.h). */
 struct rill__last_uses {
   struct rill__last_use **by_stream;
   uint32_t count, room;
 };
 
 struct rill__allocation {
-  struct rill__object base; /* never published: no id */
+  struct rill__object base; /* never published, so it has no id */
   uintptr_t begin;
   size_t size;
   uint32_t kind;                           /* RILL_MEMORY_* */
-  _Atomic uint32_t holders;                /* core/memory/alloc.c: calls that go on with it outside epochs */
-  bool pooled;                             /* a segment of a pool: core/pool/blocks.h knows what of it is allocated */
-  bool variable;                           /* of a module: not to be freed */
-  _Atomic bool exported;                   /* other processes may use it */
-  _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
-  /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
-   * from which the others are linked. */
+  _Atomic uint32_t holders;                /* calls that use the allocation outside epochs (core/memory/alloc.c) */
+  bool pooled;                             /* a segment of a pool; core/pool/blocks.h knows which parts are allocated */
+  bool variable;                           /* a variable of a module; must not be freed */
+  _Atomic bool exported;                   /* other processes may use the memory */
+  _Atomic(struct rill__allocation *) next; /* the allocation before it in the same grain; used by the map */
+  /* Memory of another process; `pointer` is what the import returned. A driver may return one address several times;
+   * the map contains one of these imports, and the others are linked from it. */
   bool imported;
   uintptr_t pointer;
   struct rill__allocation *same;
-  /* What the driver gave: the same range, or a larger one around it for the sake of alignment. */
+  /* The range that the driver allocated: the same, or a larger one because of alignment. */
   uintptr_t native;
-  size_t native_size;               /* without a red zone */
-  struct rill__last_uses last_uses; /* not of pools: what goes before rill_free; while it is in the map under the
-                                     * writers' lock */
-  struct rill__guard *guard;        /* RILL_CHECK=memory; else NULL */
-  uint32_t held_uses;               /* registered: held operations that name it (core/held/queue.h) */
+  size_t native_size; /* without a red zone */
+  /* work that has to end before rill_free frees the memory; not used for pools; guarded by the writers' lock while the
+   * allocation is in the map */
+  struct rill__last_uses last_uses;
+  struct rill__guard *guard; /* used with RILL_CHECK=memory; else NULL */
+  uint32_t held_uses;        /* for registered memory: number of held operations that name it (core/held/queue.h) */
   struct rill__deferred_free deferred;
 };
 
-/* The allocation that `p` lies in, or NULL.  Only inside an epoch. */
+/* Returns the allocation that contains `p`, or NULL. Call it only inside an epoch. */
 struct rill__allocation *rill__ranges_find(const void *p);
 
-/* All under the writers' lock.  `insert` returns false if memory ran out or the range is none of 48 bits, and has
- * then changed nothing. */
+/* Call these and the functions below under the writers' lock. `insert` returns false, having changed nothing, if memory
+ * ran out or the range is not within 48 bits. */
 bool rill__ranges_insert(struct rill__allocation *allocation);
 void rill__ranges_remove(struct rill__allocation *allocation);
 
-/* Puts another allocation of the very same range in place of one; readers find one or the other. */
+/* Replaces an allocation by another one of exactly the same range; readers find one or the other. */
 void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by);
 
-/* The last allocation before `p` and the first from there on, which lies in none; NULL if there is none. */
+/* Return the last allocation before `p` and the first one after it, for a `p` that lies in none; NULL if there is
+ * none. */
 struct rill__allocation *rill__ranges_before(uintptr_t p);
 struct rill__allocation *rill__ranges_after(uintptr_t p);
 
-/* From a range to an address after its end or before it: 0 from its end on, and inside. */
+/* Returns the distance from a range to an address outside it; 0 inside the range and at its end. */
 static inline uintptr_t rill__range_distance(uintptr_t begin, size_t size, uintptr_t p) {
   if (p < begin) return begin - p;
   return p - begin < size ? 0 : p - begin - size;
 }
 
-/* An allocation that has bytes in common with the `size` > 0 at `begin`, or NULL. */
+/* Returns an allocation that overlaps the `size` > 0 bytes at `begin`, or NULL. */
 struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size);
 
 #endif
