@@ -1,9 +1,10 @@
-/* What is known of an address that a kernel accesses, for kernels that check themselves. */
+/* What is known about an address that a kernel accesses, for kernels that check their accesses. */
 #include "core/memory/memory.h"
 #include "core/tracking/frees.h"
 #include "core/tracking/map.h"
 
-/* What was freed before was not noted. */
+/* Starts to record frees. The first record is empty and only advances the count, because earlier frees were not
+ * recorded. */
 void rill__access_begin(struct rill__device *device) {
   rill__memory_lock();
   rill__frees_note(0, 0);
@@ -21,7 +22,7 @@ static struct rill__access describe_range(const struct rill__allocation *allocat
                                 .variable = allocation->variable };
 }
 
-/* Whether `p` lies in an allocation; `out` is then what it is. */
+/* Returns true if `p` lies in an allocation, and describes it in `out`. */
 static bool find_allocation(const struct rill__device *device, uintptr_t p, struct rill__access *out) {
   const struct rill__allocation *const found = rill__ranges_find((const void *)p);
   if (found == NULL) return false;
@@ -32,7 +33,7 @@ static bool find_allocation(const struct rill__device *device, uintptr_t p, stru
   return true;
 }
 
-/* Takes an allocation, or what is nearest in a segment, if that is nearer to `p` than `out`. */
+/* Stores an allocation in `out`, or the nearest one in a segment, if it is nearer to `p` than `out`. */
 static void prefer(const struct rill__allocation *allocation, uintptr_t p, struct rill__access *out) {
   if (allocation == NULL) return;
   struct rill__access other = describe_range(allocation);
@@ -44,10 +45,11 @@ static void prefer(const struct rill__allocation *allocation, uintptr_t p, struc
   out->what = RILL__ACCESS_BESIDE;
 }
 
-/* Where nothing is allocated, or known to have been freed.  In a segment of a pool it may have been: what is freed
- * there has not been waited for. */
+/* Describes the nearest allocation, for an address where nothing is allocated and no recorded free was. In a segment of
+ * a pool memory may have been freed at the address while the kernel used it, because frees there do not wait for work;
+ * if the records no longer show that, the access counts as LATE. */
 static void find_nearest(uintptr_t p, uint64_t frees, struct rill__access *out) {
-  const struct rill__allocation *const around = rill__ranges_find((const void *)p); /* a segment */
+  const struct rill__allocation *const around = rill__ranges_find((const void *)p); /* a segment of a pool */
   if (around != NULL && rill__frees_are_forgotten(frees)) {
     out->what = RILL__ACCESS_LATE;
     return;
@@ -58,7 +60,7 @@ static void find_nearest(uintptr_t p, uint64_t frees, struct rill__access *out) 
   prefer(rill__ranges_after(around != NULL ? around->begin + around->size : p), p, out);
 }
 
-/* Under the lock of those who change the map, so nothing that is found goes. */
+/* Holds the writers' lock, so that nothing that is found can be freed. */
 void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out) {
   rill__memory_lock();
   if (!find_allocation(device, p, out)) {

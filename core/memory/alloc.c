@@ -1,4 +1,4 @@
-/* Memory of rill_alloc: from the driver, and back to it. */
+/* Memory of rill_alloc: allocating it from the driver and freeing it. */
 #include "core/memory/memory.h"
 
 #include "core/device/life.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* OUT_OF_MEMORY with what was asked for and what there is. */
+/* Fails with OUT_OF_MEMORY and a text that gives the requested size and the free memory. */
 static rill_status fail_memory_of_device(struct rill__device *device, size_t size) {
   const struct rill__injected injected = rill__injected();
   uint64_t free_bytes = 0, total_bytes = 0;
@@ -63,8 +63,8 @@ void rill__memory_unguard(struct rill__allocation *allocation) {
   rill__guards_wait_for_turn(allocation->base.device);
 }
 
-/* Waits for all that the driver's free would wait for, and compares; true if the memory is kept back.  Others than this
- * process may use memory that was exported. */
+/* Waits for everything that the driver's free would wait for, and compares. Returns true if the memory is kept back.
+ * Exported memory is not kept back, because other processes may use it. */
 static bool keep_back(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   const rill_status status = allocation->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)
@@ -74,12 +74,12 @@ static bool keep_back(struct rill__allocation *allocation) {
 
 /* ---- allocating ---- */
 
-/* What the driver refuses is asked for again when what nobody uses any more has gone back. */
+/* Allocates from the driver. If the driver refuses, frees unused memory and tries again. */
 static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
   if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
-  if (rill__in_host_call) return status; /* what follows may block */
+  if (rill__in_host_call) return status; /* reclaiming may block */
   for (bool more = true; more && status == RILL_ERROR_OUT_OF_MEMORY;) {
     more = rill__pools_reclaim(device);
     status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
@@ -129,8 +129,9 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
   return status;
 }
 
-/* Frees what was taken out of the map, or closes an import, when all uses are complete; outside epochs, since it may
- * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
+/* Frees an allocation that was removed from the map, or closes an import, when all its uses are complete. Call it
+ * outside epochs, since it may block for the device's work. Sets the pointer to NULL, unless the driver refuses; the
+ * caller then still owns the allocation. */
 static rill_status end_allocation(struct rill__allocation **ended) {
   struct rill__allocation *allocation = *ended;
   struct rill__device *device = allocation->base.device;
@@ -149,7 +150,7 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
   *ended = NULL;
-  rill__object_defer(&allocation->base); /* of a lost device, the memory has gone with it */
+  rill__object_defer(&allocation->base); /* a lost device has already lost the memory */
   return status;
 }
 
@@ -173,8 +174,9 @@ static rill_status end_free(struct rill__allocation *allocation) {
   return status;
 }
 
-/* The word is the number of holders and whether the allocation has been freed.  No holder comes once it has; so one
- * call sees it freed with nobody left, and that one ends the free: rill_free, or the last to let go. */
+/* The word contains the number of holders and whether the allocation has been freed. Once it has been freed no holder
+ * is added, so exactly one call sees it freed without holders, and that call finishes the free: rill_free, or the last
+ * rill__memory_let_go. */
 enum { FREED = 1, HOLDER = 2 };
 
 bool rill__memory_hold(struct rill__allocation *allocation) {
@@ -189,7 +191,7 @@ bool rill__memory_let_go(struct rill__allocation *allocation) {
   const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
   if (word == FREED) {
     rill__errors_suspend();
-    (void)end_free(allocation); /* on failure it is in the map again */
+    (void)end_free(allocation); /* on failure the allocation is in the map again */
     rill__errors_resume();
   }
   return (word & FREED) != 0;

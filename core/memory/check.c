@@ -1,4 +1,4 @@
-/* What rill knows of the memory that a call is given. */
+/* Checks of the memory that is passed to a call. */
 #include "core/memory/memory.h"
 
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
@@ -23,7 +23,7 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
     *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : peer ? (uint32_t)RILL__MEMORY_PEER : allocation->kind;
     return RILL_OK;
   }
-  /* Another backend's pinned memory is host memory like any other. */
+  /* Pinned memory of another backend is ordinary host memory here. */
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
                "%s %p is memory of %s, which %s cannot access" RILL_HINT "copy through host memory", what, p,
                allocation->base.device->name, stream->base.device->name);

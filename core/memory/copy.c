@@ -1,4 +1,4 @@
-/* Copies of two and three dimensions. */
+/* Copies in two and three dimensions. */
 #include "core/memory/memory.h"
 #include "core/object/options.h"
 
@@ -6,7 +6,7 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Checks one end and returns the bytes from its first to the one after its last. */
+/* Checks one end of a copy and returns its extent, from the first byte to the byte after the last. */
 static rill_status copy_extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch, const char *what,
                                size_t *out) {
   RILL_REQUIRE(copy->width <= pitch, RILL_ERROR_INVALID_ARGUMENT, "%s: width %zu exceeds pitch %zu", what, copy->width,
@@ -26,8 +26,8 @@ static rill_status copy_extent(const struct rill__copy_3d *copy, size_t pitch, s
   return RILL_OK;
 }
 
-/* The same bytes in fewer dimensions, where there is nothing between rows or slices: the drivers are faster then, and
- * have limits on pitches. */
+/* Reduces the number of dimensions where there are no gaps between rows or slices: drivers are faster then, and they
+ * limit pitches. */
 static void flatten(struct rill__copy_3d *copy) {
   if (copy->depth > 1 && copy->height == 1) { /* slices of one row are rows */
     copy->height = copy->depth;

@@ -1,11 +1,11 @@
-/* Fills of two dimensions. */
+/* Fills in two dimensions. */
 #include "core/memory/memory.h"
 
 #include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Checks the shape and returns the bytes from the first to the one after the last. */
+/* Checks the shape of a fill and returns its extent, from the first byte to the byte after the last. */
 static rill_status fill_extent(const struct rill__fill_2d *fill, size_t *out) {
   size_t row = 0, rows = 0;
   RILL_REQUIRE(!__builtin_mul_overflow(fill->width, fill->pattern_size, &row), RILL_ERROR_OUT_OF_RANGE,
@@ -33,7 +33,7 @@ rill_status rill__fill_submit(struct rill__stream *s, struct rill__fill_2d *fill
   RILL_TRY(fill_extent(fill, &size));
   RILL_TRY(rill__memory_check(s, fill->dst, size, "dst", &fill->dst_kind));
   RILL_TRY(rill__check_usable(s->base.device));
-  if (fill->pitch == fill->width * pattern_size) { /* nothing lies between the rows */
+  if (fill->pitch == fill->width * pattern_size) { /* there is no gap between the rows */
     fill->width *= fill->height;
     fill->height = 1;
   }

@@ -1,9 +1,10 @@
-/* Copies of graphs, staged where an end is pageable.
+/* Copies in graphs, which are staged if an end is pageable.
  *
  * A driver may read a pageable source when a graph is launched, before earlier nodes of the graph have written it, or
- * drop the gaps between rows.  So a driver's graph has no pageable memory in it: the host copies between pageable and
- * pinned memory, and the driver between pinned memory and the other end.  A large copy is cut into pieces, which use
- * the same pinned memory one after another. */
+ * ignore the gaps between rows. So the driver's graph contains no pageable memory: the host copies between pageable and
+ * pinned memory, and the driver copies between pinned memory and the other end. A large copy is divided into pieces,
+ * which use the same pinned memory one after another.
+ */
 #include "core/memory/memory.h"
 #include "core/operation/operation.h"
 #include "core/pool/staging.h"
@@ -12,12 +13,12 @@
 
 enum { PIECE_BYTES = 4 << 20 };
 
-/* Payload of a staged copy.  It keeps the graph's operation, which the staged one replaces in one execution object, so
- * that the buffer lives as long as launches of that object may use it. */
+/* Payload of a staged copy. It references the graph's operation, which the staged copy replaces in one execution
+ * object, so that the buffer exists as long as launches of that object may use it. */
 struct graph_copy {
   struct rill__payload payload;
-  struct held_staging *staging; /* of one piece; NULL if the host copies alone */
-  struct rill__block *block;    /* of the staging buffer */
+  struct held_staging *staging; /* large enough for one piece; NULL if only the host copies */
+  struct rill__block *block;    /* block of the staging buffer */
   struct rill__staged_copy staged;
   struct rill__copy_piece pieces[];
 };
@@ -31,7 +32,7 @@ static void drop_graph_copy(struct rill__payload *payload) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The first piece, the largest: slices if one fits, else rows if one fits, else a part of a row. */
+/* Returns the first piece, which is the largest one: as many slices as fit, or as many rows, or a part of a row. */
 static struct rill__copy_3d first_piece(const struct rill__copy_3d *copy) {
   struct rill__copy_3d piece = *copy;
   const size_t rows = PIECE_BYTES / copy->width;
@@ -54,7 +55,7 @@ static size_t count_pieces(const struct rill__copy_3d *copy, const struct rill__
          parts_of(copy->depth, piece->depth);
 }
 
-/* The piece that begins at a byte, a row and a slice of the copy, at most as large as the first one. */
+/* Returns the piece that begins at a byte, a row and a slice of the copy; it is at most as large as the first piece. */
 static struct rill__copy_3d piece_at(const struct rill__copy_3d *copy, const struct rill__copy_3d *first, size_t x,
                                      size_t y, size_t z) {
   struct rill__copy_3d piece = *copy;

@@ -1,9 +1,9 @@
-/* Copies of held streams, and the pinned memory that stands in for pageable memory in them. */
+/* Copies of held streams, and the pinned memory that replaces pageable memory in them. */
 #include "core/held/queue.h"
 #include "core/memory/memory.h"
 #include "core/pool/staging.h"
 
-/* Splits a copy in two, through pinned memory without gaps between rows.  `from` and `to`: which ends are pageable. */
+/* Splits a copy into two through a packed pinned staging buffer. `from` and `to`: which ends are pageable. */
 static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, bool from, bool to, size_t n,
                          struct held_staging **out) {
   RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
@@ -14,7 +14,7 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
   RILL_TRY(rill__staging_take(stream->base.device, stream, n, &staging));
   struct rill__copy_3d in, out_of;
   rill__copy_split(copy, staging->memory, &in, &out_of);
-  if (from) { /* its source is taken at the call */
+  if (from) { /* a pageable source is read during the call */
     rill__copy_rows(&in, 0, copy->height * copy->depth);
     *copy = out_of;
   }

@@ -1,4 +1,4 @@
-/* What the user has made and not released. */
+/* Objects and memory that the user has created and not released. */
 #include "core/device/backends.h"
 #include "core/memory/memory.h"
 #include "core/object/origin.h"
@@ -10,7 +10,7 @@
 
 /* ---- collecting ---- */
 
-/* One thing; compared as bytes, so every one is all 0 before it is filled in. */
+/* One object or allocation. Things are compared as bytes, so each one is zeroed before it is filled in. */
 struct thing {
   char what[32], label[64];
   uint64_t bytes;
@@ -56,7 +56,7 @@ static void add_live_object(const struct rill__live_object *object, void *user) 
 
 static int compare_things(const void *a, const void *b) { return memcmp(a, b, sizeof(struct thing)); }
 
-/* Sorted, so that those which are alike follow one another. */
+/* Returns everything that is alive, sorted so that equal things follow one another. */
 static struct things collect_things(struct rill__device *device) {
   struct things things = { .first = NULL };
   rill__guards_visit(device, add_live_guard, &things);
@@ -65,7 +65,7 @@ static struct things collect_things(struct rill__device *device) {
   return things;
 }
 
-/* How many follow that are alike, with the first. */
+/* Returns the number of equal things from `first` on. */
 static size_t count_alike(const struct things *things, size_t first) {
   size_t end = first + 1;
   while (end < things->count && compare_things(&things->first[first], &things->first[end]) == 0) end++;
@@ -94,7 +94,7 @@ bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *cou
 
 /* ---- at exit ---- */
 
-static _Atomic pid_t watcher; /* the process that began to watch: a child of fork has its parent's things, too */
+static _Atomic pid_t watcher; /* the process that started watching: a child of fork also has its parent's things */
 
 bool rill__leaks_watch(struct rill__device *device) {
   atomic_store(&watcher, getpid());
@@ -110,7 +110,7 @@ static void write_thing(const struct thing *thing, size_t alike) {
   const int length = snprintf(text, sizeof text, "  %zu x %s%s%s%s%s, made at\n%s", alike, thing->what,
                               thing->label[0] != '\0' ? " \"" : "", thing->label, thing->label[0] != '\0' ? "\"" : "",
                               size, where[0] != '\0' ? where : "    (unknown)\n");
-  if (length > 0 && write(STDERR_FILENO, text, (size_t)length) < 0) return; /* there is nobody to say it to */
+  if (length > 0 && write(STDERR_FILENO, text, (size_t)length) < 0) return; /* standard error is closed */
 }
 
 static void write_leaks(struct rill__device *device) {
@@ -135,7 +135,8 @@ static void write_leaks(struct rill__device *device) {
   free(things.first);
 }
 
-/* After the program's own functions for exit, which may release things.  Drivers may be gone: nothing is compared. */
+/* Runs after the program's own exit functions, which may release things. Drivers may have been unloaded, so no memory
+ * is compared. */
 static void __attribute__((destructor)) write_at_exit(void) {
   if (atomic_load(&watcher) != getpid()) return;
   const struct rill__backend *backend;

@@ -1,4 +1,4 @@
-/* Host memory that others allocated, made pinned. */
+/* Host memory that was allocated by other code and is registered as pinned. */
 #include "core/memory/memory.h"
 
 #include "core/device/life.h"
@@ -14,8 +14,8 @@ static struct rill__held_range find_range(const void *p) {
   return (struct rill__held_range){ &range->base, &range->held_uses };
 }
 
-/* It is put into the map first, so that of two threads that register the same memory one is refused here; until the
- * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
+/* Inserts the range into the map first, so that if two threads register the same memory, one is refused here. No work
+ * can use the memory as pinned before the driver knows it, unless the caller's own threads race. */
 static rill_status register_range(struct rill__device *device, void *p, size_t size, struct rill__allocation **out) {
   struct rill__allocation *range = NULL, *other = NULL;
   RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__allocation_destroy, &range));
@@ -25,7 +25,7 @@ static rill_status register_range(struct rill__device *device, void *p, size_t s
   atomic_store(&rill__held_find_range, find_range);
   if (!rill__memory_insert(range, &other)) {
     rill__unref(&range->base);
-    RILL_REQUIRE(other == NULL, RILL_ERROR_INVALID_ARGUMENT, /* inside the epoch: it stays that long */
+    RILL_REQUIRE(other == NULL, RILL_ERROR_INVALID_ARGUMENT, /* inside the epoch, so `other` stays valid */
                  "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size, (void *)other->begin,
                  other->kind == RILL_MEMORY_REGISTERED ? "which are registered already"
                                                        : "which rill has allocated itself");
@@ -54,7 +54,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   return status;
 }
 
-/* What recorded work uses of it stands in its last uses. */
+/* Returns true if the record of a last use is held. Recorded work has noted its use of the memory in the last uses. */
 static bool is_used(const void *user) {
   const struct rill__allocation *range = user;
   RILL__FOR_EACH_LAST_USE(&range->last_uses, last_use) {
@@ -66,12 +66,13 @@ static bool is_used(const void *user) {
 rill_status rill__memory_unregister(struct rill__allocation *range) {
   struct rill__device *device = range->base.device;
   void *const p = (void *)range->begin;
-  rill__held_wait_for_range(&range->held_uses, is_used, range); /* the driver waits for what it has already */
+  /* the driver itself waits for work that it already has */
+  rill__held_wait_for_range(&range->held_uses, is_used, range);
   rill_status status = rill__check_usable(device);
   if (status == RILL_OK) status = RILL_DISPATCH(device, memory, host_unregister, device, p);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
     rill__memory_put_back(range);
-  } else { /* of a lost device, the registration has gone with it */
+  } else { /* a lost device has already lost the registration */
     rill__memory_unguard(range);
     rill__object_defer(&range->base);
   }

@@ -26,7 +26,7 @@ rill_status rill__memory_check_exportable(const struct rill__allocation *allocat
   return RILL_OK;
 }
 
-/* Puts what was opened into the map.  `p` is what the user gets. */
+/* Adds what was opened to the map. `p`: the address that the user gets. */
 static rill_status enter_import(struct rill__allocation *import, void *opened, void *p) {
   import->native = (uintptr_t)opened;
   import->pointer = (uintptr_t)p;
@@ -36,7 +36,7 @@ static rill_status enter_import(struct rill__allocation *import, void *opened, v
   const bool entered = fits && rill__import_put_in(import);
   rill__memory_unlock();
   RILL_REQUIRE(fits, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: it says %zu bytes, and the driver opens them at %p, where other memory is",
+               "the handle is forged: it claims %zu bytes, but the driver opened it at %p, where other memory is",
                import->size, opened);
   RILL_REQUIRE(entered, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", import->size,
                opened);
@@ -47,8 +47,8 @@ rill_status rill__memory_open_import(struct rill__device *device, const struct r
                                      struct rill__allocation *import, void **out) {
   void *opened = NULL;
   RILL_REQUIRE(content->size <= SIZE_MAX && content->size <= device->info.memory_total, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: %llu bytes, and %s has %llu", (unsigned long long)content->size, device->name,
-               (unsigned long long)device->info.memory_total);
+               "the handle is forged: it claims %llu bytes, but %s has only %llu", (unsigned long long)content->size,
+               device->name, (unsigned long long)device->info.memory_total);
   import->native_size = (size_t)content->size;
   import->size = import->native_size - content->lead;
   import->kind = RILL_MEMORY_DEVICE;
