@@ -92,6 +92,8 @@ static void write_absent(struct json *json, const char *backend, uint32_t number
 
 /* ---- the forms ---- */
 
+static struct version_text library_version(void) { return version_text(rill_version()); }
+
 static bool print_table(void) {
   int32_t count = 0;
   if (rill_device_count(&count) != RILL_OK) return complain_of_rill();
@@ -102,12 +104,11 @@ static bool print_table(void) {
     for (int i = 0; i < COLUMNS; i++) (void)snprintf(rows->cell[i], CELL, "%s", headings[i]);
     table_print((const char(*)[CELL])rows->cell, (size_t)count + 1, COLUMNS);
     for (uint32_t i = 1; i < BACKENDS; i++) print_absent(backend_name(i), devices[i]);
+    (void)printf("\nrill %s\n", library_version().text);
   }
   free(rows);
   return ok;
 }
-
-static struct version_text library_version(void) { return version_text(rill_version()); }
 
 static bool print_device(rill_device device) {
   char path[PATH_MAX];

@@ -156,7 +156,9 @@ static int print_help(int argc, char **argv) {
     const int i = find_command(argv[0]);
     return i < COMMANDS ? print(commands[i].help) : misuse("unknown command", argv[0]);
   }
-  int failed = print(usage()) | print("\n");
+  int failed =
+      print(usage()) |
+      print("\n\nLists, checks and measures the devices that rill can use, and traces programs that use it.\n");
   for (int i = 0; i < COMMANDS; i++) failed |= print("\n") | print(commands[i].help);
   return failed;
 }
