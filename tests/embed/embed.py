@@ -597,6 +597,28 @@ def with_readme(work):
     run(work / "example", env=environment)
 
 
+def with_start(work):
+    """The programs of docs/START.md, built outside of rill by the commands of the page."""
+    need("pkg-config", "meson", "ninja")
+    environment, _ = install(work)
+    cc = work / "bin" / "cc"
+    cc.parent.mkdir()
+    cc.write_text(f'#!/bin/sh\nexec {shlex.join([*compiler, *sanitizer_flags()])} "$@"\n', encoding="utf-8")
+    cc.chmod(0o755)
+    (rillcc,) = (work / "root").rglob("bin/rillcc")
+    environment["PATH"] = f"{cc.parent}:{rillcc.parent}:{environment['PATH']}"
+    environment["CC"] = str(cc)
+    page = (source / "docs/START.md").read_text(encoding="utf-8")
+    # The first block installs rill, and the second copies the folder of programs.
+    _, copy, *commands = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    run("bash", "-e", "-c", copy.replace("docs/", f"{source}/docs/"), cwd=work, env=environment)
+    for command in commands:
+        run("bash", "-e", "-c", command, cwd=work / "start", env=environment)
+    for program, printed in re.findall(r"^\$ \./(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        for folder in ("", "build"):
+            run(work / "start" / folder / program, env=environment, expect=f"^{re.escape(printed)}$")
+
+
 ways = {
     "pkgconfig": with_pkgconfig,
     "cmake": with_cmake,
@@ -617,6 +639,7 @@ ways = {
     "wrap": with_wrap,
     "no-gpu-compilers": with_no_gpu_compilers,
     "readme": with_readme,
+    "start": with_start,
 }
 with tempfile.TemporaryDirectory(prefix="rill-embed-") as directory:
     ways[sys.argv[1]](pathlib.Path(directory))
