@@ -171,6 +171,25 @@ static void a_rank_that_is_made_late(void) {
   end();
 }
 
+/* Rank 1 comes when the others have given up: it then waits in vain, and all can be released, before or after. */
+static void a_rank_that_is_too_late(void) {
+  begin();
+  for (int released = 0; released < 2; released++) {
+    make_comms(deadline);
+    driver->pause(1);
+    for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+    if (released != 0) release_comms();
+    is_reported(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3");
+    is_reported(2, RILL_ERROR_TIMEOUT, "all_reduce of rank 2 of 3");
+    driver->resume(1);
+    is_reported(1, RILL_ERROR_TIMEOUT, "all_reduce of rank 1 of 3");
+    if (released == 0) release_comms();
+    engine_has(0);
+  }
+  works_anew();
+  end();
+}
+
 /* The deadline counts from when the stream comes to the operation, not from the call. */
 static void a_stream_that_is_late(void) {
   begin();
@@ -419,6 +438,7 @@ int main(int argc, char **argv) {
     TEST(a_submission_that_fails),
     TEST(a_rank_that_stalls),
     TEST(a_rank_that_is_made_late),
+    TEST(a_rank_that_is_too_late),
     TEST(a_stream_that_is_late),
     TEST(another_count),
     TEST(a_rank_that_dies),

@@ -8,6 +8,7 @@
 
 /* ---- communicators ---- */
 
+/* Invariant: `come` of `ops` are not NULL.  An operation that gave up is taken out, and its rank never comes again. */
 struct meeting { /* of one collective operation of all ranks */
   struct meeting *next;
   uint64_t number;
@@ -111,7 +112,7 @@ static void post_collective(struct fake_comm_op *op) {
   meeting->ops[op->comm->rank] = op;
   if (++meeting->come < clique->ranks) return;
   for (int i = 1; i < clique->ranks; i++) {
-    if (meeting->ops[i] == NULL || !same_shape(meeting->ops[0], meeting->ops[i])) return; /* for ever, as kernels do */
+    if (!same_shape(meeting->ops[0], meeting->ops[i])) return; /* for ever, as kernels do */
   }
   fake_comm_compute(meeting->ops, clique->ranks);
   for (int i = 0; i < clique->ranks; i++) meeting->ops[i]->done = true;
@@ -143,7 +144,9 @@ static void post_mail(struct fake_comm_op *op) {
 static void take_back(struct fake_comm_op *op) {
   struct clique *clique = op->comm->clique;
   for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
-    if (meeting->ops[op->comm->rank] == op) meeting->ops[op->comm->rank] = NULL;
+    if (meeting->ops[op->comm->rank] != op) continue;
+    meeting->ops[op->comm->rank] = NULL;
+    meeting->come--;
   }
   for (struct fake_comm_op **link = &clique->mail; *link != NULL;) {
     if (*link == op) {
