@@ -1,22 +1,21 @@
-/* The GPU backends, written once.
+/* Common source of the GPU backends.
  *
- * The vendors' programming interfaces mirror each other, so these sources are compiled once for each: the build
- * names the vendor's header in GPU_VENDOR_HEADER, and that header gives the types, constants and small functions
- * that these files use.  Outside gpu_api.def and gpu_enums.def, which list the vendors' functions and numbers, no
- * vendor is named here.  What crosses files is called gpu_something in the text and, by the list of macros below,
- * rill__<vendor>_something in the object files: both vendors may be in one library.
+ * The vendors' APIs mirror each other, so these files are compiled once per vendor.  The build defines
+ * GPU_VENDOR_HEADER, a header with the types, constants and small functions of the vendor.  Only gpu_api.def and
+ * gpu_enums.def, which list the vendors' functions and numbers, contain vendor names.  Names shared by several files
+ * are written gpu_something; the macros below rename them to rill__<vendor>_something, because both vendors may be in
+ * one library.
  *
- * One call.  On a stream of rill's own, `record` is one vendor call through a pointer: the handle says which
- * device and context are meant, and nothing else is asked, locked or allocated.  GPU_RUN is that call.  Where the
- * vendor wants its context (or device) to be the thread's current one, for creation, for the three default
- * streams, and on older drivers for everything, the call runs inside a scope that makes it current and puts
- * back what was there: gpu_enter and gpu_leave, always in pairs.
+ * Calls.  On a stream that rill created, `record` is one vendor call through a pointer (GPU_RUN): the handle determines
+ * the device and context, and nothing else is queried, locked or allocated.  Some calls need the context or device to
+ * be current: creation, calls on the three default streams, and on older drivers every call.  They run in a scope that
+ * makes it current and restores the previous one (gpu_enter and gpu_leave, always in pairs).
  *
- * Errors.  Every vendor call goes through gpu_vendor_result, which takes care that none remains as the
- * thread's "last error".  A failure becomes a status in gpu_fail alone; a fault of work that ran earlier makes
- * the device lost there.
+ * Errors.  Every vendor call goes through gpu_vendor_result, which clears the vendor's "last error" of the thread.
+ * Only gpu_fail converts a failure to a status.  If the failure is a fault of earlier work, gpu_fail marks the device
+ * as lost.
  *
- * After a fork the child must not enter the driver again, not even to destroy: gpu_forked.
+ * After a fork the child must not call the driver, not even to destroy objects (gpu_forked).
  */
 #ifndef RILL_BACKENDS_GPU_GPU_H
 #define RILL_BACKENDS_GPU_GPU_H
@@ -76,19 +75,19 @@
 #define gpu_wait_for_all GPU_NAME(wait_for_all)
 #define gpu_wait_for_host_calls GPU_NAME(wait_for_host_calls)
 
-/* ---- this backend's parts of the objects ---- */
+/* ---- the backend's parts of objects ---- */
 
 struct gpu_closure;
 enum { GPU_SPARE_CLOSURES = 8, GPU_POOL_LEVELS = 8 };
 
-/* A native stream that is rill's to destroy (native.c). */
+/* A native stream that rill owns (native.c). */
 struct gpu_native {
   gpu_stream_handle handle;
   uint32_t index;
-  uint32_t ended_turn; /* of gpu_look_begin */
-  uint64_t ended_at;   /* the epoch in which its rill stream ended, if it waits for its destruction; else 0 */
+  uint32_t ended_turn; /* turn of gpu_look_begin when the stream was retired */
+  uint64_t ended_at;   /* epoch of its retirement while it waits for destruction; otherwise 0 */
   _Atomic uint64_t generation;
-  _Atomic uint64_t first; /* the generation that the handle came with; UINT64_MAX from before its destruction on */
+  _Atomic uint64_t first; /* first generation of the handle; UINT64_MAX from before its destruction on */
   struct gpu_native *next;
 };
 
@@ -99,37 +98,37 @@ struct gpu_native_pool {
 
 struct gpu_device {
   gpu_device_handle native;
-  gpu_context context;        /* the primary one, from activation on */
-  gpu_stream_handle sentinel; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
-  gpu_function fill;          /* NULL, or the kernel for patterns of 8 and 16 bytes, from activation on */
+  gpu_context context;        /* the primary context; valid after activation */
+  gpu_stream_handle sentinel; /* NULL, or an unused stream that is only destroyed by a device reset */
+  gpu_function fill;          /* kernel for patterns of 8 and 16 bytes, or NULL; valid after activation */
   struct gpu_target target;
-  size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
-  pthread_mutex_t pools_lock;                              /* guards `pools` */
-  struct gpu_native_pool pools[2][GPU_POOL_LEVELS];        /* by blocking and priority, the least first */
-  _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
-  _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
+  size_t max_pitch;                                        /* maximum pitch of the vendor's 2D and 3D copies */
+  pthread_mutex_t pools_lock;                              /* protects `pools` */
+  struct gpu_native_pool pools[2][GPU_POOL_LEVELS];        /* by blocking and priority, lowest first */
+  _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* reused by the next host calls */
+  _Atomic(struct gpu_closure *) captured;                  /* closures that graphs may still call */
 };
 
 struct gpu_stream {
   gpu_stream_handle native;
-  bool inside;      /* calls on it need a scope: one of the default streams */
-  bool work_inside; /* launches, copies and fills need one */
+  bool inside;      /* a default stream: calls on it need a scope */
+  bool work_inside; /* launches, copies and fills need a scope */
   bool has_id;
-  bool drained; /* when it was last asked, to be destroyed */
-  /* How many host calls the stream has had, or waits for events that come after one; and as many of them are done. */
+  bool drained; /* result of the last query before destruction */
+  /* Host calls of the stream, including waits for events that follow one: submitted and done. */
   _Atomic uint32_t host_calls, host_calls_done;
-  uint64_t place;                 /* what events recorded on it note; 0: nothing */
-  struct gpu_native *own;         /* NULL: borrowed */
-  unsigned long long id;          /* of an imported one */
-  pthread_mutex_t constants_lock; /* held by a launch with constants */
+  uint64_t place;                 /* place that events recorded on it store; 0: none */
+  struct gpu_native *own;         /* NULL if borrowed */
+  unsigned long long id;          /* driver's id of an imported stream */
+  pthread_mutex_t constants_lock; /* held during a launch with constants */
 };
 
-/* `place`: which stream it was last recorded on, if GPU_EVENTS_LOOK_AT_STREAMS.  Two threads may record an event at
- * once, on two streams: the places that they write differ in the turn, too. */
+/* `place` is the stream of the last record if GPU_EVENTS_LOOK_AT_STREAMS. If two threads record an event at the same
+ * time on two streams, the places that they write also differ in the turn. */
 struct gpu_event {
   gpu_event_handle native;
   _Atomic uint64_t place;
-  _Atomic bool after_host_calls; /* its last record may come after some that are not done */
+  _Atomic bool after_host_calls; /* its last record may follow host calls that are not done */
 };
 
 enum { GPU_PLACE_BORROWED = 1, GPU_PLACE_TURN = 2, GPU_PLACE_TURNS = 0x1fe, GPU_PLACE_SHIFT = 9 };
@@ -142,45 +141,45 @@ enum { GPU_INDEX_BITS = 20, GPU_GENERATION_BITS = 35 };
 
 struct gpu_module {
   gpu_module_handle native;
-  void *image; /* a copy of its own, where GPU_MODULES_KEEP_IMAGES */
+  void *image; /* copy of the image if GPU_MODULES_KEEP_IMAGES */
 };
 
 struct gpu_kernel {
   gpu_function native;
 };
 
-/* The last launch of an execution object. */
+/* State of the last launch of an execution object. */
 enum gpu_launched {
   GPU_NEVER_LAUNCHED,
-  GPU_LAUNCHED_UNMARKED, /* nothing has to know of its end */
+  GPU_LAUNCHED_UNMARKED, /* its completion is not needed */
   GPU_LAUNCHED_MARKED,
-  GPU_LAUNCHED_MARK_REFUSED /* by the driver: only the mark after a later launch tells of its end */
+  GPU_LAUNCHED_MARK_REFUSED /* refused by the driver; a later mark tells when this launch is complete */
 };
 
-/* An event after a launch.  An execution object records it after each of its launches, until what a change has replaced
- * waits for it, too: then it marks that launch for good. */
+/* An event recorded after a launch. An execution object records the same event after each launch, until replaced
+ * objects also wait for it; from then on it marks that launch permanently. */
 struct gpu_mark {
   _Atomic uint32_t references;
   gpu_event_handle event;
-  uint64_t place;        /* of the stream that it was last recorded on */
-  _Atomic bool recorded; /* false: never, or the driver has refused it the last time */
+  uint64_t place;        /* place of the stream of its last record */
+  _Atomic bool recorded; /* false if never recorded, or if the driver refused the last record */
 };
 
-/* Of an execution object (graph.c). */
+/* Part of an execution object (graph.c). */
 struct gpu_exec {
-  gpu_graph graph; /* that it was made from: its nodes name those of the object */
+  gpu_graph graph; /* graph of `native`; its nodes identify the nodes of the execution object */
   gpu_graph_handle native;
-  gpu_graph_node *nodes;  /* the last one of each step */
-  struct gpu_mark *mark;  /* after the last launch, if that is marked; NULL: no launch was to be */
-  gpu_stream_handle last; /* of the last launch; NULL: there was none */
+  gpu_graph_node *nodes;  /* last native node of each step */
+  struct gpu_mark *mark;  /* mark of the last launch, or NULL if no launch needed one */
+  gpu_stream_handle last; /* stream of the last launch, or NULL */
   enum gpu_launched launched;
-  uint32_t changes;    /* of nodes of `native`, and the most bytes that the driver has allocated for them ... */
-  size_t change_bytes; /* ... where GPU_CHANGES_LEAK */
-  bool half_changed;   /* the driver took a part of a change: its object is made as the steps are before a launch */
-  bool marks;          /* launches to come are marked */
-  bool calls_host, records; /* there are such steps */
-  bool unordered; /* the driver does not order all launches of the object: the mark does.  It may let them overlap, has
-                   * no node of it, or has another object than at the launches before */
+  uint32_t changes;         /* changes of nodes of `native` */
+  size_t change_bytes;      /* most bytes that the driver allocated for these changes, if GPU_CHANGES_LEAK */
+  bool half_changed;        /* the driver applied part of a change: rebuild `native` before a launch */
+  bool marks;               /* later launches are marked */
+  bool calls_host, records; /* the graph has such steps */
+  bool unordered;           /* launches are ordered by the mark: the driver may overlap them, has no
+                                     node to order, or received another object for earlier launches */
 };
 
 static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }
@@ -189,7 +188,7 @@ static inline struct gpu_event *gpu_event_of(struct rill__event *event) { return
 static inline struct gpu_module *gpu_module_of(struct rill__module *module) { return rill__part(module); }
 static inline struct gpu_kernel *gpu_kernel_of(struct rill__kernel *kernel) { return rill__part(kernel); }
 
-/* ---- across the files ---- */
+/* ---- shared by several files ---- */
 
 #pragma GCC visibility push(hidden)
 
@@ -202,17 +201,18 @@ extern const struct rill__module_table gpu_module_table;
 extern const struct rill__kernel_table gpu_kernel_table;
 extern const struct rill__graph_table gpu_graph_table;
 
-extern struct rill__device **gpu_devices; /* by ordinal; NULL until core has set it up */
+extern struct rill__device **gpu_devices; /* by ordinal; NULL until core sets it */
 extern uint32_t gpu_device_count;
-extern bool gpu_forked; /* this is the child of a fork; constant while it has more than one thread */
+extern bool gpu_forked; /* true in the child of a fork; does not change while the process has several threads */
 
-/* The status of a vendor's code, with the text: which call failed and what that means.  `device` may be NULL. */
+/* Returns the status for a vendor's error code, and sets the error text from the failed call and its meaning.
+ *  `device` may be NULL. */
 rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) __attribute__((cold));
 
-/* The status alone, for those who only pass it on. */
+/* Returns the status for a vendor's error code without setting an error. */
 rill_status gpu_status_of(gpu_result result);
 
-/* A host wait with a limit asks again and again, ever less often, and sleeps in between.
+/* Polls for a host wait with a limit, with growing pauses.
  *
  *     struct gpu_backoff backoff = gpu_backoff_start(ns);
  *     while ((result = ask()) == GPU_NOT_READY) {
@@ -223,48 +223,46 @@ struct gpu_backoff {
   uint64_t deadline, pause; /* ns */
 };
 struct gpu_backoff gpu_backoff_start(uint64_t ns);
-bool gpu_backoff_again(struct gpu_backoff *backoff); /* false once the limit has passed, never before */
+bool gpu_backoff_again(struct gpu_backoff *backoff); /* false if and only if the limit has passed */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
 
-/* What the driver lacks for graphs; NULL: nothing. */
+/* Returns what the driver lacks for graphs, or NULL. */
 const char *gpu_graphs_missing(void);
 
-/* A native graph of the object's steps, or of other operations in their places (NULL: none); `nodes` gets the last
- * native node of each, and is zeroed before.  And its end; NULL: nothing happens. */
+/* Creates and destroys a native graph of the steps, or of `operations` in their place if not NULL. Stores the last
+ * native node of each step in `nodes`, which must be zeroed. Destroying NULL has no effect. */
 rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
                            gpu_graph_node *nodes, gpu_graph *out);
 void gpu_graph_unmake(struct rill__device *device, gpu_graph graph);
-/* Gives `count` steps from `first` on other operations, one each, by changing single nodes of the native execution
- * object: those that differ.  False: one takes more than that, or the driver refuses, and the graph has to be made
- * anew. */
+/* Changes `count` steps from `first` to other operations by changing the native nodes that differ. Returns false if a
+ * step needs more than that or the driver refuses; the graph must then be rebuilt. */
 bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t count,
                          struct rill__operation *const *operations);
 
-/* After the driver has taken a graph of these operations over: enables nodes that were disabled and are not any more.
- */
+/* Enables nodes that are no longer disabled, after the driver has accepted a graph of these operations. */
 void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operation *const *operations);
 
-/* Slots of devices. */
+/* Device slots. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);
 rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on);
 
-/* Slots of modules for compiling at run time. */
+/* Module slots for run-time compilation. */
 rill_status gpu_compiler(struct rill__device *device, char *identity, size_t size);
 rill_status gpu_compile(struct rill__device *device, const struct rill__compile *request,
                         struct rill__compiled *result);
 
-/* The copy_3d slot of memory. */
+/* Memory slot copy_3d. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
 
-/* The fill slots of memory. */
+/* Memory slots for fills. */
 rill_status gpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
                      size_t pattern_size, size_t count);
 rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
-/* The host_call slot of streams. */
+/* Stream slot host_call. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);
 
-/* Slots of events and memory for sharing with other processes. */
+/* Event and memory slots for sharing with other processes. */
 rill_status gpu_ipc_export_event(struct rill__event *event, struct rill__ipc_native *out);
 rill_status gpu_ipc_import_event(struct rill__event *event, const struct rill__ipc_native *from);
 rill_status gpu_ipc_export_memory(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
@@ -272,44 +270,45 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
                                   void **out);
 rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size);
 
-/* Slots of modules; in the vendor's image.c. */
+/* Module slots, defined in the vendor's image.c. */
 const char *gpu_recognize(const void *data, size_t size);
 const char *gpu_read_parts(const void *data, size_t size, struct rill__image *out);
 const char *gpu_read_kernels(const rill_bundle_image *part, struct rill__image *out);
 
-/* Blocks until the work of all devices of the vendor is done. */
+/* Blocks until all work of all devices of the vendor is complete. */
 rill_status gpu_wait_for_all(void);
 
-/* Before a copy: the vendors read a pageable source at the call, so earlier host calls, which may write it, are waited
- * for first. */
+/* Waits for earlier host calls before a copy: the vendors read a pageable source during the call, and a host call may
+ * write it. */
 rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src);
 static inline bool gpu_has_host_calls(const struct gpu_stream *part) {
   return atomic_load_explicit(&part->host_calls, memory_order_relaxed) !=
          atomic_load_explicit(&part->host_calls_done, memory_order_relaxed);
 }
 
-/* Whether a capture involves the stream; false if the driver does not say. */
+/* Returns whether the stream is part of a capture; false if the driver does not tell. */
 bool gpu_is_captured(struct rill__stream *stream);
 
-/* A native stream of the device's: one that was used before, or a new one. */
+/* Returns a native stream, recycled or new. */
 rill_status gpu_native_create(struct rill__device *device, int32_t priority, bool blocking, struct gpu_native **out);
-/* For a native stream of others that rill is to destroy; NULL: no host memory.  And the reverse. */
+/* Takes over an imported native stream that rill must destroy, or returns NULL if host memory is exhausted. The
+ *  second function undoes it. */
 struct gpu_native *gpu_native_new(gpu_stream_handle handle);
 void gpu_native_forget(struct gpu_native *native);
-/* The stream has ended, and its work is complete.  `reuse`: nobody else has its handle.  False if the native stream may
- * still be looked at by a call that is under way: to be called again. */
+/* Retires the native stream of a destroyed stream whose work is complete. `reuse`: no other code has its handle.
+ * Returns false if a call in progress may still access the native stream; the caller must then try again. */
 bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse);
 
-/* Around a look at an event's place and a call of the vendor's about that event. */
+/* Enclose an access to an event's place and a vendor call for that event. */
 int gpu_look_begin(void);
 void gpu_look_end(int slot);
-/* Whether the stream of the event's last record has ended: with it, the event is complete. */
+/* Returns whether the stream of the event's last record was destroyed; if so the event is complete. */
 bool gpu_event_is_over(struct rill__event *event);
-/* The same of a native event of this layer's own, last recorded on a stream of that place; and whether it is complete:
- * false too if asking would break what the stream captures. */
+/* The first function does the same for an internal native event that was last recorded on the stream of `place`. The
+ * second returns whether the event is complete; false also if a query would break a capture of the stream. */
 bool gpu_mark_is_over(uint64_t place);
 bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place);
-/* What has become of the stream of a place, and the handle of its native stream; NULL if the place does not say. */
+/* Returns the state of the stream of a place, and the handle of its native stream, or NULL if the place has none. */
 enum gpu_place_state { GPU_PLACE_LIVES, GPU_PLACE_USED_AGAIN, GPU_PLACE_DESTROYED };
 enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle);
 
@@ -317,18 +316,19 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
 
 /* ---- calling the vendor ---- */
 
-/* Fails as a vendor call did. */
+/* Sets the error of a failed vendor call and returns its status. */
 #define GPU_FAIL(device, result, field) gpu_fail((device), (result), gpu_symbols.field)
 
-/* One vendor call, or the calling function fails: GPU_TRY(device, device_get, (&native, ordinal)). */
+/* Makes one vendor call and returns from the calling function if it fails: GPU_TRY(device, device_get, (&native,
+ *  ordinal)). */
 #define GPU_TRY(device, field, arguments)                                                        \
   do {                                                                                           \
     const gpu_result try_result_ = GPU_CALL(field, arguments);                                   \
     if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field); \
   } while (0)
 
-/* Makes the device's context the current one, until gpu_leave.  A failure is the vendor's code with its sign turned:
- * the call that was to follow did not run, and its name does not belong into the text (gpu_fail). */
+/* Makes the device's context current until gpu_leave. On failure returns the negated vendor code, so that gpu_fail
+ * does not name the call that was to follow. */
 static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope *scope) {
   const struct gpu_device *part = gpu_device_of(device);
   return -gpu_vendor_enter(scope, part->native, part->context);
@@ -336,7 +336,7 @@ static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope
 
 static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }
 
-/* One vendor call inside a scope.  GPU_CALL_INSIDE takes the expression that makes the call instead of its parts. */
+/* Makes one vendor call inside a scope. GPU_CALL_INSIDE takes the call as an expression. */
 #define GPU_RUN_INSIDE(result, device, field, arguments) GPU_CALL_INSIDE(result, device, GPU_CALL(field, arguments))
 #define GPU_CALL_INSIDE(result, device, call)    \
   do {                                           \
@@ -348,8 +348,8 @@ static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope);
     }                                            \
   } while (0)
 
-/* One vendor call whose handles say all, inside a scope if `inside`.  A driver that still wants a current
- * context refuses the call before it does anything, and gets it in a second try. */
+/* Makes one vendor call that needs no current context, or inside a scope if `inside`. A driver that needs a current
+ * context refuses the call without effect; the call is then repeated inside a scope. */
 #define GPU_RUN(result, device, inside, field, arguments) \
   GPU_CALL_ANYWHERE(result, device, inside, GPU_CALL(field, arguments))
 #define GPU_CALL_ANYWHERE(result, device, inside, call)                 \
