@@ -241,6 +241,9 @@ class Host:
         toolchain = self.toolchain
         output, depfile = toolchain.path("notes.o"), toolchain.path("notes.d")
         command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
+        if "__clang__" not in self.macros:
+            # From 14 on, g++ refuses an instance of a template in one section with other functions; its name is enough here.
+            command.append("-fno-implicit-templates")
         result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
             instances.refuse(result.stderr, self.added, self.kernels)
