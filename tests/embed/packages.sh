@@ -41,7 +41,7 @@ done
 read -ra flags <<<"$(pkg-config --cflags --libs rill_comm)"
 cc "$here/tests/embed/comm_engine.c" -o engine "${flags[@]}"
 if ./engine | grep '^/usr/lib/.*/librill_comm_mpi'; then exit 1; fi
-apt-get install -y --no-install-recommends "$packages"/librill-comm-mpi0_*.deb
+apt-get install -y --no-install-recommends openmpi-bin "$packages"/librill-comm-mpi0_*.deb
 ./engine | grep '^/usr/lib/.*/librill_comm_mpi\.so\.'
 # What is removed leaves nothing.
 apt-get purge -y librill0
