@@ -1,17 +1,22 @@
-/* Bundles: what rillcc writes into a program.  A bundle has one module a device, however it was loaded, and the kernels
- * that references have found there.
+/* Bundles: what rillcc writes into a program. A bundle has one module per device, however it was loaded, and the
+ * kernels that references have found there.
  *
- * A bundle is the memory of a program or library that may be unloaded.  It is looked into while it is loaded and while
- * a reference to it is looked up, both in a call that was given it; else it is an address that modules are known by.
- * Under the lock: a module that is on the list has a bundle, and a module with kernels of references is on the list and
- * has one reference for them, and each of them has one.  rill_bundle_unload takes all that away at once. */
+ * A bundle is memory of a program or library that may be unloaded. It is read only while it is loaded and while a
+ * reference to it is looked up, both in a call that received it; otherwise it is just an address that identifies
+ * modules.
+ *
+ * Invariants, under the lock
+ * - A module in the list has a bundle.
+ * - A module with kernels of references is in the list and has one reference for them; each of these kernels has one
+ *   reference. rill_bundle_unload removes all of this at once.
+ */
 #include "core/device/life.h"
 #include "core/kernel/module.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Not held across a call into a backend. */
+/* Not held across a call of a backend. */
 static pthread_mutex_t loaded_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rill__module *loaded; /* linked by next_loaded */
 
@@ -20,7 +25,7 @@ void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
 
 /* ---- loading ---- */
 
-/* A living module of this bundle on this device, with a reference added, or NULL.  Under the lock. */
+/* Returns a live module of this bundle on this device, with a reference, or NULL. Call it under the lock. */
 static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {
   for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
     if (rill__core(module)->bundle == bundle && module->base.device == device && rill__object_revive(&module->base))
@@ -48,7 +53,7 @@ static rill_status check_bundle(const rill_bundle *bundle) {
   return RILL_OK;
 }
 
-/* Whether the bundle says the same of a kernel as the image itself, which may say nothing. */
+/* Checks that the bundle and the image itself agree about a kernel; the image may not describe its kernels. */
 static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *listed) {
   if (listed->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
   RILL_REQUIRE(kernel->arg_count == listed->arg_count, RILL_ERROR_BACKEND,
@@ -62,7 +67,7 @@ static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bun
   return RILL_OK;
 }
 
-/* The kernels, by the bundle's word; what they need, by the image's, if it tells. */
+/* Copies the kernels as the bundle describes them, and their requirements as the image describes them, if it does. */
 static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_image *part, struct rill__device *device,
                                 struct rill__image *out) {
   struct rill__image listed = { .parts = NULL };
@@ -80,7 +85,7 @@ static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_ima
   return status;
 }
 
-/* A module of its own. */
+/* Loads the bundle as a new module. */
 static rill_status load_new(struct rill__device *device, const rill_bundle *bundle, struct rill__module **out) {
   const rill_bundle_image *part = rill__module_best(device, bundle->images, bundle->image_count);
   if (part == NULL) {
@@ -117,13 +122,13 @@ rill_status rill__module_load(struct rill__device *device, const rill_bundle *bu
     module = NULL;
   }
   pthread_mutex_unlock(&loaded_lock);
-  if (module != NULL) rill__object_retire(&module->base); /* another thread was first */
+  if (module != NULL) rill__object_retire(&module->base); /* another thread was faster */
   return RILL_OK;
 }
 
 /* ---- references ---- */
 
-/* Takes a reference away from each of these, linked by next_ref. */
+/* Drops a reference to each of these kernels, which are linked by next_ref. */
 static void release_kernels(struct rill__kernel *kernels) {
   while (kernels != NULL) {
     struct rill__kernel *kernel = kernels;
@@ -134,7 +139,7 @@ static void release_kernels(struct rill__kernel *kernels) {
   }
 }
 
-/* The kernel of a reference on one device.  Under the lock. */
+/* Returns the kernel of a reference on one device. Call it under the lock. */
 static struct rill__kernel *find_ref(const struct rill__device *device, const rill_bundle *bundle, const char *name) {
   for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
     if (rill__core(module)->bundle != bundle || module->base.device != device) continue;
@@ -146,10 +151,10 @@ static struct rill__kernel *find_ref(const struct rill__device *device, const ri
   return NULL;
 }
 
-/* Puts kernels, linked by next_ref, where references find them, and takes over the caller's references to them and to
- * the module.  Kernels that another thread put there before, and all if the bundle was unloaded meanwhile, go: they are
- * good until the end of the call, as every object that a call has found.  Returns the one of that name, or the first.
- */
+/* Adds kernels, linked by next_ref, to those that references find, and takes over the caller's references to them and
+ * to the module. Releases kernels that another thread has added before, and all of them if the bundle was unloaded
+ * meanwhile; like every object that a call has found, they stay valid until the end of the call. Returns the kernel
+ * with that name, or the first one. */
 static struct rill__kernel *add_for_refs(struct rill__module *module, const rill_bundle *bundle,
                                          struct rill__kernel *kernels, const char *name) {
   struct rill__kernel *left = NULL, *wanted = kernels;
@@ -168,7 +173,7 @@ static struct rill__kernel *add_for_refs(struct rill__module *module, const rill
   struct rill__kernel *found = name != NULL ? find_ref(module->base.device, bundle, name) : NULL;
   pthread_mutex_unlock(&loaded_lock);
   release_kernels(left);
-  if (!first) rill__module_release(module); /* else it is the list's */
+  if (!first) rill__module_release(module); /* otherwise the list owns the reference */
   return found != NULL ? found : wanted;
 }
 
@@ -184,7 +189,7 @@ static rill_status resolve_ref(struct rill__device *device, const rill_bundle *b
   RILL_TRY(rill__module_load(device, bundle, &module));
   const rill_status status = rill__module_kernel(module, name, &kernel);
   if (status == RILL_OK) {
-    *out = add_for_refs(module, bundle, kernel, kernel->source->name); /* `name` may be the one in the source */
+    *out = add_for_refs(module, bundle, kernel, kernel->source->name); /* `name` may be the name in the source */
   } else {
     rill__module_release(module);
   }
@@ -197,9 +202,9 @@ rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref
   return resolve_ref(device, ref->bundle, ref->name, out);
 }
 
-/* ---- ahead of time ---- */
+/* ---- preloading ---- */
 
-/* Adds the kernel of that name to `kernels`, unless references find it already. */
+/* Adds the kernel with that name to `kernels`, unless references find it already. */
 static rill_status preload_kernel(struct rill__module *module, const rill_bundle *bundle, const char *name,
                                   struct rill__kernel **kernels) {
   struct rill__device *device = module->base.device;
@@ -215,7 +220,7 @@ static rill_status preload_kernel(struct rill__module *module, const rill_bundle
   return RILL_DISPATCH(kernel, kernel, preload, kernel);
 }
 
-/* Takes the modules of a bundle off the list; they are linked by next_loaded. */
+/* Removes the modules of a bundle from the list and returns them, linked by next_loaded. */
 static struct rill__module *take_modules(const rill_bundle *bundle) {
   struct rill__module *taken = NULL;
   pthread_mutex_lock(&loaded_lock);
@@ -227,7 +232,7 @@ static struct rill__module *take_modules(const rill_bundle *bundle) {
     }
     *link = rill__core(module)->next_loaded;
     rill__core(module)->bundle = NULL;
-    if (rill__core(module)->ref_kernels == NULL) continue; /* others hold it */
+    if (rill__core(module)->ref_kernels == NULL) continue; /* its other holders keep it */
     rill__core(module)->next_loaded = taken;
     taken = module;
   }

@@ -18,7 +18,7 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 
 static void make_log_key(void) { log_key_made = pthread_key_create(&log_key, free) == 0; }
 
-/* Takes the text over. */
+/* Takes over the text. */
 static void set_log(char *text) {
   (void)pthread_once(&log_once, make_log_key);
   if (log_key_made) {
@@ -29,7 +29,7 @@ static void set_log(char *text) {
   free(text);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 static const char blanks[] = " \t\v\f";
@@ -70,7 +70,7 @@ static rill_status read_option(struct rill__compile *request, const char **defin
 
 enum { MAX_HEADER_NAME = 200 };
 
-/* A path that stays below where it starts. */
+/* Returns true if the name is a relative path that stays inside its base directory. */
 static bool is_header_name(const char *name) {
   if (name[0] == '\0' || strlen(name) > MAX_HEADER_NAME) return false;
   for (const char *part = name; part != NULL;) {
@@ -115,9 +115,9 @@ rill_status rill__compile_check_options(const rill_compile_options *options) {
   return RILL_OK;
 }
 
-/* ---- under what the result is kept ---- */
+/* ---- the key of a result ---- */
 
-enum { RECIPE = 3 }; /* grows with what backends add to a source and to the options of a compiler */
+enum { RECIPE = 3 }; /* increase it when backends change what they add to a source or to a compiler's options */
 
 static void hash_text(struct rill__sha256 *hash, const char *text) { rill__sha256_add(hash, text, strlen(text) + 1); }
 
@@ -137,7 +137,7 @@ static void key_of(const struct rill__device *device, const struct rill__compile
   hash_text(&hash, compiler);
   hash_number(&hash, request->standard);
   hash_number(&hash, (request->fuse ? 1u : 0u) + (request->debug ? 2u : 0u));
-  hash_text(&hash, request->label); /* stands in messages of assertions */
+  hash_text(&hash, request->label); /* appears in messages of assertions */
   hash_number(&hash, request->definition_count);
   for (size_t i = 0; i < request->definition_count; i++) hash_text(&hash, request->definitions[i]);
   hash_number(&hash, request->header_count);
@@ -156,8 +156,9 @@ static bool has_header(const struct rill__compile *request, const char *name, si
   return false;
 }
 
-/* Whether a directive, the text after a '#', may read a file that the key says nothing of: another's than those given
- * and the compiler's own.  What is written in an unusual way may. */
+/* Returns true if a directive (the text after a '#') may read a file that the key does not cover, which means a file
+ * other than the given headers and the compiler's own. Returns true for directives that are written in an unusual
+ * way. */
 static bool reads_file(const struct rill__compile *request, const char *word) {
   static const char *const words[] = { "include", "include_next", "embed", "import" };
   const size_t length = strspn(word, letters);
@@ -175,8 +176,8 @@ static bool reads_file(const struct rill__compile *request, const char *word) {
   return memmem(name, size, "..", 2) != NULL;
 }
 
-/* Other ways to another file or to what changes by itself: '#' written otherwise, questions, the assembler, the clock.
- */
+/* Other ways to read a file, or to depend on something that changes by itself: other spellings of '#', tests for files,
+ * the assembler, the clock. */
 static const char *const unusual[] = { "%:", "\?\?=", "__has_include", "__has_embed", "incbin", "__DATE__", "__TIME" };
 
 static bool reads_files(const struct rill__compile *request, const char *text) {
@@ -202,7 +203,7 @@ static bool is_closed(const struct rill__compile *request) {
 
 /* ---- compiling ---- */
 
-/* The first line that tells of an error, or the first one at all. */
+/* Returns the first line that reports an error, or the first line of the log. */
 static const char *first_error(const char *log, int *length) {
   static const char *const words[] = { "error:", "undefined reference", "undefined symbol" };
   const char *line = NULL;
@@ -229,18 +230,18 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
   }
   int length = 0;
   const char *line = first_error(log != NULL && log[0] != '\0' ? log : "the compiler does not say why", &length);
-  const rill_status failure =
-      rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                 "the source \"%.80s\" has errors: %.*s" RILL_HINT "rill_compile_log has all that the compiler said",
-                 request->label, length, line);
+  const rill_status failure = rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                                         "the source \"%.80s\" has errors: %.*s" RILL_HINT
+                                         "see rill_compile_log for the compiler's full output",
+                                         request->label, length, line);
   set_log(log);
   return failure;
 }
 
-/* The longest that a compiler may be called: a path and a command. */
+/* maximum length of a compiler's description: a path and a command */
 enum { COMPILER_SIZE = 2 * PATH_MAX + 256 };
 
-/* The key of what will come out, and the folder where it may be kept; -1 if it is not to be. */
+/* Computes the key of the result and opens the folder of the cache; `*folder` is -1 if the result is not cached. */
 static rill_status open_cache(struct rill__device *device, const struct rill__compile *request, bool use_cache,
                               uint8_t key[RILL__SHA256_BYTES], int *folder) {
   char *compiler = malloc(COMPILER_SIZE);
@@ -253,7 +254,7 @@ static rill_status open_cache(struct rill__device *device, const struct rill__co
   return status;
 }
 
-/* From disk, or from the compiler; then it is on disk, if it can be loaded. */
+/* Loads the result from the cache or compiles the source, and then caches the result if it could be loaded. */
 static rill_status compile(struct rill__device *device, const struct rill__compile *request, bool use_cache,
                            struct rill__module **out) {
   struct rill__compiled result = { .image = NULL };
@@ -273,7 +274,7 @@ static rill_status compile(struct rill__device *device, const struct rill__compi
   return status;
 }
 
-/* The caller's headers after the dialect's; the caller's definitions. */
+/* Sets the headers, which are the dialect's and then the caller's, and the caller's definitions. */
 static rill_status build_request(const rill_compile_options *options, struct rill__compile *request,
                                  const char **definitions, rill_compile_header *headers) {
   request->definitions = definitions;

@@ -1,4 +1,4 @@
-/* Compiling kernel sources while the program runs. */
+/* Compiling kernel sources at run time. */
 #ifndef RILL_CORE_KERNEL_COMPILE_H
 #define RILL_CORE_KERNEL_COMPILE_H
 
@@ -6,18 +6,18 @@
 
 #include <rill/compile.h>
 
-/* The kernel dialect's headers, which are part of the library: made by core/embed_headers.py. */
+/* The headers of the kernel dialect, which are embedded in the library by core/embed_headers.py. */
 extern const rill_compile_header *const rill__dialect_headers;
 extern const size_t rill__dialect_header_count;
 
 rill_status rill__compile_check_options(const rill_compile_options *options);
 rill_status rill__compile_check_device(struct rill__device *device);
 
-/* Outside epochs, since it takes long. */
+/* Call it outside epochs, since it takes long. */
 rill_status rill__compile(struct rill__device *device, const char *source, const rill_compile_options *options,
                           struct rill__module **out);
 
-/* The calling thread's log of its last compile, "" if there is none. */
+/* Returns the log of the calling thread's last compilation, or "". */
 const char *rill__compile_log(void);
 void rill__compile_log_clear(void);
 

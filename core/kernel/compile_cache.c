@@ -25,7 +25,8 @@ static const char unfinished[] = ".new-";
 
 /* ---- the folder ---- */
 
-/* The folder of someone else who is only named, as by sudo, is left alone: nothing is made in it. */
+/* Returns true if the user owns the folder. Nothing is created in another user's folder, such as the home directory
+ * that sudo leaves in the environment. */
 static bool is_own(const char *folder) {
   struct stat about;
   return folder[0] == '/' && stat(folder, &about) == 0 && about.st_uid == geteuid();
@@ -35,7 +36,8 @@ static bool folder_path(char *path, size_t size) {
   const char *named = getenv("RILL_CACHE"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int length = 0;
   if (named != NULL) {
-    if (named[0] != '/') return false; /* "off", nothing, and what depends on where the program stands */
+    /* "off", an empty value, and relative paths, which depend on the current directory */
+    if (named[0] != '/') return false;
     length = snprintf(path, size, "%s", named);
   } else if (base != NULL && base[0] == '/') {
     if (access(base, F_OK) == 0 && !is_own(base)) return false;
@@ -79,7 +81,7 @@ static void check_of(const void *data, size_t size, uint8_t out[RILL__SHA256_BYT
   rill__sha256_end(&hash, out);
 }
 
-/* ---- getting ---- */
+/* ---- reading ---- */
 
 static bool read_all(int file, void *into, size_t size) {
   for (size_t done = 0; done < size;) {
@@ -90,7 +92,7 @@ static bool read_all(int file, void *into, size_t size) {
   return true;
 }
 
-/* Everything in the file has to be what the key, its size and its own check say. */
+/* Reads a result. The file must agree with the key, with its size and with its own check sum. */
 static void *read_verified(int file, const uint8_t key[RILL__SHA256_BYTES], size_t *size) {
   struct head head;
   struct stat about;
@@ -117,13 +119,13 @@ bool rill__cache_get(int folder, const uint8_t key[RILL__SHA256_BYTES], void **d
   const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
   *data = read_verified(file, key, size);
-  if (*data != NULL) (void)futimens(file, NULL); /* used now */
+  if (*data != NULL) (void)futimens(file, NULL); /* marks it as used now */
   (void)close(file);
   if (*data == NULL) (void)unlinkat(folder, name, 0);
   return *data != NULL;
 }
 
-/* ---- keeping ---- */
+/* ---- writing ---- */
 
 struct entry {
   char name[NAME_LENGTH + 1];
@@ -143,7 +145,8 @@ static int by_last_use(const void *a, const void *b) {
   return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-/* Notes a result; removes what a process that was ended left unfinished.  False if host memory ran out. */
+/* Adds a result to the list, or removes a file that a terminated process left unfinished. Returns false if host memory
+ * ran out. */
 static bool look_at(int folder, const char *name, struct entries *entries) {
   struct stat about;
   if (fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) return true;
@@ -164,7 +167,8 @@ static bool look_at(int folder, const char *name, struct entries *entries) {
 }
 
 static void trim(int folder, uint64_t most) {
-  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* reading moves the descriptor's place */
+  /* opened again, because reading changes the position of a descriptor */
+  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *listing = copy < 0 ? NULL : fdopendir(copy);
   if (listing == NULL) {
     if (copy >= 0) (void)close(copy);
@@ -203,7 +207,7 @@ void rill__cache_put(int folder, const uint8_t key[RILL__SHA256_BYTES], const vo
   check_of(data, size, head.check);
   head.size = size;
   char name[NAME_LENGTH + 1], temporary[96];
-  struct timespec now = { 0 }; /* containers that share a folder have the same few process ids */
+  struct timespec now = { 0 }; /* process ids are not unique between containers that share a folder */
   name_of(key, name);
   (void)clock_gettime(CLOCK_REALTIME, &now);
   (void)snprintf(temporary, sizeof temporary, "%s%ld-%lld.%09ld-%u", unfinished, (long)getpid(), (long long)now.tv_sec,

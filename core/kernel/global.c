@@ -1,7 +1,8 @@
 /* Variables of modules.
  *
- * One that has been found is memory of the device that rill knows of: it stands in the map of allocations, so that
- * copies check their ranges and know that it is not the host's.  It leaves the map before its module is unloaded. */
+ * A variable that has been found is device memory known to rill: it is in the map of allocations, so copies check their
+ * ranges and know that it is not host memory. It is removed from the map before its module is unloaded.
+ */
 #include "core/kernel/global.h"
 
 #include "core/device/life.h"
@@ -12,7 +13,7 @@
 
 struct rill__global {
   struct rill__global *next;
-  struct rill__allocation *allocation; /* NULL: it has no bytes */
+  struct rill__allocation *allocation; /* NULL if the variable has no bytes */
   void *p;
   size_t size;
   char symbol[];
@@ -23,14 +24,14 @@ static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the l
 void rill__globals_lock(void) { pthread_mutex_lock(&globals_lock); }
 void rill__globals_unlock(void) { pthread_mutex_unlock(&globals_lock); }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static const struct rill__global *find_known(const struct rill__module *module, const char *symbol) {
   const struct rill__global *global = rill__core(module)->globals;
   while (global != NULL && strcmp(global->symbol, symbol) != 0) global = global->next;
   return global;
 }
 
-/* One that has not been found before. */
+/* Creates the struct for a variable that was not found before. */
 static rill_status new_global(struct rill__module *module, const char *symbol, void *p, size_t size,
                               struct rill__global **out) {
   const size_t length = strlen(symbol) + 1;
@@ -58,7 +59,7 @@ static rill_status new_global(struct rill__module *module, const char *symbol, v
   return RILL_OK;
 }
 
-/* Puts it into the list and the map, unless another thread was first. */
+/* Adds the variable to the list and the map, unless another thread has added it meanwhile. */
 static rill_status enter(struct rill__module *module, struct rill__global *global) {
   struct rill__allocation *other = NULL;
   rill__globals_lock();
@@ -77,7 +78,7 @@ static rill_status enter(struct rill__module *module, struct rill__global *globa
   } else if (first) {
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of variable \"%s\"", global->symbol);
   }
-  if (global->allocation != NULL) rill__unref(&global->allocation->base); /* nobody has found it */
+  if (global->allocation != NULL) rill__unref(&global->allocation->base); /* no other thread has found it */
   free(global);
   return status;
 }
@@ -107,7 +108,7 @@ rill_status rill__global_find(struct rill__module *module, const char *symbol, v
 }
 
 void rill__globals_forget(struct rill__module *module) {
-  while (rill__core(module)->globals != NULL) { /* nobody else has the module any more */
+  while (rill__core(module)->globals != NULL) { /* no other thread has the module any more */
     struct rill__global *global = rill__core(module)->globals;
     rill__core(module)->globals = global->next;
     if (global->allocation != NULL) {

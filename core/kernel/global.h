@@ -4,13 +4,14 @@
 
 #include "core/object/core.h"
 
-/* Address and size of a variable, which stands in the map of allocations from then on; NOT_FOUND with a text. */
+/* Returns the address and size of a variable, which is in the map of allocations from then on; fails with NOT_FOUND and
+ * a text. */
 rill_status rill__global_find(struct rill__module *module, const char *symbol, void **p, size_t *size);
 
-/* Takes the variables of a module that ends out of the map. */
+/* Removes the variables of a module that is being destroyed from the map. */
 void rill__globals_forget(struct rill__module *module);
 
-/* What fork must not happen in the middle of. */
+/* Called around a fork. */
 void rill__globals_lock(void);
 void rill__globals_unlock(void);
 

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- growing ---- */
+/* ---- growing arrays ---- */
 
 static void *without_const(const void *p) { return (void *)(uintptr_t)p; }
 
-/* Room for one more of `size` bytes in an array of `count`, zeroed: arrays double where the count is a power of two. */
+/* Makes room for one more element of `size` bytes, zeroed, in an array of `count`. The array doubles whenever the count
+ * is a power of two. */
 static bool grow_array(struct rill__image *image, void *array, size_t count, size_t size) {
   void **const place = array;
   if ((count & (count - 1)) == 0) {
@@ -50,7 +51,7 @@ static bool is_called(const rill_bundle_kernel *kernel, const char *name, size_t
   return strncmp(kernel->name, name, length) == 0 && kernel->name[length] == '\0';
 }
 
-/* Where the name is in the table, or would be. */
+/* Returns the position of the name in the table, or the position where it would be. */
 static uint32_t place_of_name(const struct rill__image *image, const char *name, size_t length) {
   uint32_t place = hash_name(image->name_seed, name, length) & (image->name_room - 1);
   while (image->by_name[place] != 0 && !is_called(&image->kernels[image->by_name[place] - 1], name, length))
@@ -58,14 +59,14 @@ static uint32_t place_of_name(const struct rill__image *image, const char *name,
   return place;
 }
 
-/* The kernel of that number; of several of one name the first is found. */
+/* Adds the kernel with that number to the table; if several have the same name, the first is found. */
 static void enter_name(struct rill__image *image, size_t i) {
   const char *const name = image->kernels[i].name;
   uint32_t *const place = &image->by_name[place_of_name(image, name, strlen(name))];
   if (*place == 0) *place = (uint32_t)i + 1;
 }
 
-/* Half of the table stays empty. */
+/* Makes sure that half of the table stays empty. */
 static bool make_room_for_name(struct rill__image *image) {
   if (image->kernel_count < FEW_KERNELS || 2 * (image->kernel_count + 1) <= image->name_room) return true;
   const size_t room = image->name_room == 0 ? (size_t)4 * FEW_KERNELS : (size_t)2 * image->name_room;
@@ -92,7 +93,7 @@ static size_t find_name(const struct rill__image *image, const char *name, size_
   return i;
 }
 
-/* ---- what readers find ---- */
+/* ---- adding what readers find ---- */
 
 bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
                           size_t size) {

@@ -22,8 +22,8 @@
 
 static const char axes[] = { 'x', 'y', 'z' };
 
-enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
-enum { FEW_ARGS = 15 };   /* the room that every launch has for them */
+enum { MAX_ARGS = 1024 }; /* more than fit into any driver's 4 KiB of arguments in practice */
+enum { FEW_ARGS = 15 };   /* room that every launch has for arguments */
 
 static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__kernel *kernel, const char *what,
                                                              const uint32_t size[3], const uint32_t limit[3]) {
@@ -35,7 +35,7 @@ static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__
   return RILL_OK;
 }
 
-/* `size` is as read_dim3 has read it. */
+/* `size` was read by read_dim3. */
 static inline rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
                                            const uint32_t limit[3]) {
   const bool fits = size[0] != 0 && size[0] <= limit[0] && size[1] <= limit[1] && size[2] <= limit[2];
@@ -48,7 +48,7 @@ static void read_dim3(uint32_t into[3], rill_dim3 from) {
   into[2] = from.z == 0 ? 1 : from.z;
 }
 
-/* More than is allowed so far. */
+/* Allows the kernel more dynamic shared memory than it may use so far. */
 static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kernel *kernel, uint64_t bytes) {
   const struct rill__device *device = kernel->base.device;
   const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
@@ -73,7 +73,8 @@ rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t byte
   return check_shared(kernel, bytes);
 }
 
-/* More blocks than every device with clusters can run: the driver says how many this launch may have. */
+/* Checks a cluster with more blocks than every device with clusters can run, by asking the driver for the limit of this
+ * launch. */
 static rill_status check_large_cluster(struct rill__kernel *kernel, const struct rill__launch *launch,
                                        uint64_t blocks) {
   uint32_t limit = RILL__PORTABLE_CLUSTER;
@@ -93,8 +94,9 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
   RILL_REQUIRE(out->cluster[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.cluster.x is 0, y is %u and z is %u",
                shape->cluster.y, shape->cluster.z);
   uint64_t blocks = out->cluster[0];
-  for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i]; /* past that it is too many anyway */
-  if (blocks == 1) return RILL_OK;                                               /* what every launch has */
+  /* beyond that there are too many in any case */
+  for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i];
+  if (blocks == 1) return RILL_OK; /* the default */
   RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.cluster on %s: %s", device->name, why);
   for (int i = 0; i < 3; i++) {
@@ -105,7 +107,7 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
   return blocks <= RILL__PORTABLE_CLUSTER ? RILL_OK : check_large_cluster(kernel, out, blocks);
 }
 
-/* Of a kernel that was compiled for one shape of cluster. */
+/* Checks a launch of a kernel that was compiled for one cluster shape. */
 static rill_status check_required_cluster(const struct rill__kernel *kernel, const struct rill__launch *launch) {
   const uint32_t *cluster = kernel->required_cluster;
   RILL_REQUIRE(!launch->clustered || memcmp(cluster, launch->cluster, sizeof launch->cluster) == 0,
@@ -126,7 +128,7 @@ static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t 
                     kernel->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1], block[2]);
 }
 
-/* Inlined: each launch goes through it. */
+/* Inlined, because every launch is checked. */
 static inline __attribute__((always_inline)) rill_status
 check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
@@ -168,7 +170,7 @@ rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
                     kernel->base.device->name, why);
 }
 
-/* Before there is room for `count` values. */
+/* Checks the number of arguments before there is room for `count` values. */
 static rill_status check_arg_count(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
@@ -180,7 +182,7 @@ static rill_status check_arg_count(const struct rill__kernel *kernel, const rill
   return RILL_OK;
 }
 
-/* With the argument's name, if the image tells it. */
+/* The text includes the argument's name, if the image has it. */
 static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *kernel, const rill_arg *arg, size_t i) {
   const rill_bundle_kernel *const source = kernel->source;
   const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
@@ -205,8 +207,8 @@ static rill_status read_args(const struct rill__kernel *kernel, const rill_arg *
   return RILL_OK;
 }
 
-/* Whether one of the arguments, or a member of one, may point to memory that rill does not know.  What the memory that
- * it points to has in it, nobody looks at. */
+/* Returns true if one of the arguments, or a member of one, may point to memory that rill does not know. The memory
+ * that an argument points to is not searched for pointers. */
 static __attribute__((noinline)) bool reaches_out(const struct rill__device *device, const rill_arg *args,
                                                   size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -226,11 +228,11 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
   return rill__options_read(into, sizeof *into, from, "rill_launch");
 }
 
-/* Of a stream that is held, or was a moment ago. */
+/* Submits to a stream that is held, or was held until just now. */
 static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
                                                          struct rill__payload **payload, bool *taken) {
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
-    return rill__fail_unknown_args(launch->kernel); /* they would be copied */
+    return rill__fail_unknown_args(launch->kernel); /* their sizes would be needed to copy them */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
                "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
@@ -239,14 +241,14 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
   return rill__held_launch(stream, launch, payload, taken);
 }
 
-/* The driver has the launch, or the stream's queue. */
+/* Submits to the driver or to the stream's queue. */
 static inline __attribute__((always_inline)) rill_status
 submit_launch(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
   RILL_DIVERT(stream, submit_held, launch, payload);
   return rill__submit_launch(stream, launch);
 }
 
-/* A launch that records an event. */
+/* Submits a launch that records an event. */
 static rill_status submit_recording(struct rill__stream *stream, const struct rill__launch *launch,
                                     struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__thread *const self = rill__self;
@@ -254,7 +256,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
   if (recording.held) {
     bool taken = false;
-    return submit_held(stream, launch, payload, &taken); /* which refuses it */
+    return submit_held(stream, launch, payload, &taken); /* the launch is refused there */
   }
   extras->event = recording.target;
   rill__submission_begin(&rill__core(recording.target)->work, self);
@@ -264,8 +266,8 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   return status;
 }
 
-/* The same where a stream captures: in a graph the event is recorded after the whole kernel, which is no earlier than
- * its blocks trigger it. */
+/* Does the same on a capturing stream. In a graph the event is recorded after the entire kernel, which is not earlier
+ * than the trigger of its blocks. */
 static rill_status submit_recorded_node(struct rill__stream *stream, struct rill__launch *launch,
                                         struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__event *const event = extras->event;
@@ -280,7 +282,7 @@ static rill_status submit_recorded_node(struct rill__stream *stream, struct rill
   return rill__record_slowly(stream, event, 0);
 }
 
-/* The same with attributes and constants. */
+/* Does the same with attributes and constants. */
 static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
                                                                 struct rill__launch *launch) {
   struct rill__launch_extras extras = { .set = 0 };
@@ -307,12 +309,12 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
                                                                         size_t count) {
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
   RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
-  rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
+  rill_launch copy; /* only filled in if needed, because that costs more than the rest of the call */
   if (RILL__UNLIKELY(shape->struct_size != sizeof copy)) {
     RILL_TRY(rill__launch_read(&copy, shape));
     shape = &copy;
   }
-  struct rill__launch l; /* every field is set below but the cluster, which counts only if there is one */
+  struct rill__launch l; /* every field is set below except the cluster, which is only valid if there is one */
   l.kernel = kernel;
   l.clustered = false;
   l.token = 0;
@@ -334,7 +336,7 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   return submit_launch(stream, &l, NULL);
 }
 
-/* A refusal says which launch it was. */
+/* Adds the label of the launch to a failure. */
 static __attribute__((cold, noinline)) rill_status fail_launch(const rill_launch *shape, rill_status status) {
   rill_launch copy;
   if (shape == NULL || shape->struct_size < sizeof shape->struct_size) return status;

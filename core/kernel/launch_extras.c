@@ -24,7 +24,7 @@ static const char *const names[] = {
 };
 _Static_assert(sizeof names / sizeof *names == RILL_ATTR_END_, "a name for each attribute");
 
-/* The launch that is read. */
+/* The launch that is being read. */
 struct reading {
   struct rill__stream *stream;
   const struct rill__launch *launch;
@@ -40,7 +40,7 @@ static rill_status check_supported(const struct reading *reading, uint32_t kind)
   return RILL_OK;
 }
 
-/* 0 asks for nothing. */
+/* Reads a switch; 0 requests nothing. */
 static rill_status read_switch(const struct reading *reading, const rill_launch_attribute *attribute, bool *on) {
   const int32_t value = attribute->value.i32;
   RILL_REQUIRE(value == 0 || value == 1, RILL_ERROR_INVALID_ARGUMENT,
@@ -49,7 +49,7 @@ static rill_status read_switch(const struct reading *reading, const rill_launch_
   return *on ? check_supported(reading, attribute->kind) : RILL_OK;
 }
 
-/* A grid that waits for all of its blocks needs all of them to run at a time. */
+/* Checks that all blocks of a cooperative grid can run at the same time, because the grid synchronizes all of them. */
 static rill_status check_cooperative(const struct reading *reading) {
   const struct rill__launch *l = reading->launch;
   struct rill__kernel *kernel = l->kernel;
@@ -88,7 +88,7 @@ static rill_status read_event(const struct reading *reading, const rill_launch_a
                                                 : NULL;
   RILL_REQUIRE(fault == NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT: %s %s" RILL_HINT
-               "use an event of your own, made with the default options",
+               "use a separate event, created with the default options",
                rill__name_of(&event->base).text, fault);
   reading->out->event = event;
   reading->out->trigger_at_start = (attribute->flags & RILL_ATTR_TRIGGER_AT_BLOCK_START) != 0;
@@ -143,7 +143,7 @@ static rill_status read_attribute(const struct reading *reading, const rill_laun
     case RILL_ATTR_ACCESS_POLICY: return read_access(reading, attribute);
     case RILL_ATTR_MEMORY_SYNC_DOMAIN: return read_number(reading, attribute, 0, 1, &reading->out->sync_domain);
     case RILL_ATTR_CARVEOUT: return read_number(reading, attribute, -1, 100, &reading->out->carveout);
-    default: return RILL_ERROR_INTERNAL; /* looked at before */
+    default: return RILL_ERROR_INTERNAL; /* already checked */
   }
 }
 
@@ -160,10 +160,10 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
                  "rill_launch.attributes[%zu]: kind %u is not an attribute", i, kind);
     const uint32_t flags = kind == RILL_ATTR_PROGRAMMATIC_EVENT ? RILL_ATTR_TRIGGER_AT_BLOCK_START : 0;
     RILL_REQUIRE((attribute->flags & ~flags) == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: flags of %s are 0x%x, it knows 0x%x", i, names[kind], attribute->flags,
-                 flags);
+                 "rill_launch.attributes[%zu]: flags of %s are 0x%x, but only 0x%x may be set", i, names[kind],
+                 attribute->flags, flags);
     RILL_REQUIRE((seen & 1u << kind) == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: %s is there twice", i, names[kind]);
+                 "rill_launch.attributes[%zu]: %s was already passed", i, names[kind]);
     seen |= 1u << kind;
     RILL_TRY(read_attribute(&reading, attribute));
   }
@@ -174,15 +174,15 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
 
 struct constants {
   struct rill__payload payload;
-  struct held_staging *staging; /* NULL: they have no bytes */
-  struct rill__block *block;    /* of the staging buffer */
+  struct held_staging *staging; /* NULL if they have no bytes */
+  struct rill__block *block;    /* block of the staging buffer */
   size_t count;
   struct rill__constant items[];
 };
 
 static size_t padded(size_t size) { return (size + 15) / 16 * 16; }
 
-/* Looks the variable up; `to` and `size` are set. */
+/* Looks up the variable and sets `to` and `size`. */
 static rill_status check_constant(struct rill__kernel *kernel, const rill_constant *constant, size_t i,
                                   struct rill__constant *out) {
   size_t size = 0;
@@ -196,14 +196,14 @@ static rill_status check_constant(struct rill__kernel *kernel, const rill_consta
   return RILL_OK;
 }
 
-/* All of them, and how many bytes they take. */
+/* Checks all constants and adds up their bytes. */
 static rill_status check_constants(struct rill__kernel *kernel, const rill_launch *shape, struct constants *constants) {
   for (size_t i = 0; i < shape->constant_count; i++) {
     struct rill__constant *item = &constants->items[constants->count];
     RILL_TRY(check_constant(kernel, &shape->constants[i], i, item));
     if (item->size == 0) continue;
     item->from = shape->constants[i].data;
-    constants->payload.bytes += padded(item->size); /* each within a variable, so the sum is far from overflowing */
+    constants->payload.bytes += padded(item->size); /* each constant is within a variable, so the sum cannot overflow */
     constants->count++;
   }
   return RILL_OK;
@@ -211,7 +211,7 @@ static rill_status check_constants(struct rill__kernel *kernel, const rill_launc
 
 static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   bool capturing = false;
-  if (rill__is_captured(stream)) return RILL_OK; /* the node keeps them */
+  if (rill__is_captured(stream)) return RILL_OK; /* the node of the graph keeps them */
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
                "rill_launch.constants on %s: %s is capturing, and a graph would keep no copy of them, up to version "
@@ -220,7 +220,7 @@ static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   return RILL_OK;
 }
 
-/* They are ended after the stream's driver may have read them, or unused. */
+/* Called when the stream's driver has the launch, or when the constants are not used. */
 static void finish_constants(struct rill__stream *stream, struct rill__payload *payload) {
   struct constants *constants = (struct constants *)payload;
   if (constants->staging != NULL) rill__staging_finish(stream, constants->staging);

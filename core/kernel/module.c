@@ -11,11 +11,13 @@
 
 /* ---- unloading ----
  *
- * Drivers wait for running kernels when they unload a module, some with all other calls locked out.  So a module that
- * is not needed any more first marks each stream of its device after the work there, and is unloaded by a later call
- * that finds all marks complete; of a GPU, whose driver waits for newer work too, only while the device has none. */
+ * Drivers wait for running kernels when they unload a module, and some block all other calls meanwhile. So a module
+ * that is no longer needed first records an event on each stream of its device, after the work there. It is unloaded by
+ * a later call that finds all these events complete. A GPU's driver also waits for newer work, so a module of a GPU is
+ * unloaded only while the device has no work.
+ */
 
-/* Marks one stream; false if it cannot be marked now. */
+/* Records an event on one stream; returns false if that is not possible now. */
 static bool mark_stream(struct rill__module *module, struct rill__stream *stream) {
   if (rill__known_idle(stream)) return true;
   bool capturing = false, complete = false;
@@ -53,7 +55,7 @@ static bool mark_streams(struct rill__module *module) {
   return marked;
 }
 
-/* Whether no submitted work uses the module.  A lost device has no work, and answers nothing. */
+/* Returns true if no submitted work uses the module. A lost device has no work and answers no query. */
 static bool is_unused(struct rill__module *module) {
   if (atomic_load(&module->base.device->lost) == RILL_OK) {
     if (!rill__core(module)->marked) rill__core(module)->marked = mark_streams(module);
@@ -86,7 +88,7 @@ static void destroy_module(struct rill__object *object) {
 
 /* ---- loading ---- */
 
-/* How much of the list of kernels a text has room for. */
+/* room for the list of kernels in an error text */
 enum { LIST_SIZE = 600 };
 
 const rill_bundle_image *rill__module_best(struct rill__device *device, const rill_bundle_image *parts, size_t count) {
@@ -113,8 +115,9 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
   }
   RILL_ASK(device, module, needs, device, needs, sizeof needs);
   return rill__fail(RILL_ERROR_NOT_FOUND,
-                    "%s has no image for %s: it holds %s; needed is %s:%s" RILL_HINT "compile the kernels for that "
-                    "target, too",
+                    "%s has no image for %s: it contains %s, but %s:%s is needed" RILL_HINT
+                    "compile the kernels for that "
+                    "target also",
                     what, device->name, inside, device->backend->name, needs);
 }
 
@@ -123,7 +126,7 @@ static rill_status load_module(struct rill__module *module, const rill_bundle_im
   RILL_TRY(RILL_DISPATCH(module, module, load, module, part));
   rill__core(module)->loaded = true;
   for (size_t i = 0; i < rill__core(module)->inside.part_count; i++)
-    rill__core(module)->inside.parts[i].data = NULL; /* going away */
+    rill__core(module)->inside.parts[i].data = NULL; /* the data is about to be freed */
   if (rill__core(module)->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
     RILL_ASK(module, module, list, module, &rill__core(module)->inside);
     rill__core(module)->inside.kernels_unknown = false;
@@ -172,21 +175,21 @@ static void destroy_kernel(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Longer names stay mangled. */
+/* longer names stay mangled */
 enum { NAME_SIZE = 256 };
 
 static const char *name_in_source(const char *symbol, char room[NAME_SIZE]) {
   return rill__source_name(symbol, room, NAME_SIZE) ? room : symbol;
 }
 
-/* The number of the one kernel that has the name in its source; kernel_count if there is none. */
+/* Finds the only kernel with that name in the source; kernel_count if there is none. */
 static rill_status find_in_source(const struct rill__image *image, const char *name, size_t *out) {
   char room[NAME_SIZE];
   *out = image->kernel_count;
   for (size_t i = 0; i < image->kernel_count; i++) {
     if (strcmp(name_in_source(image->kernels[i].name, room), name) != 0) continue;
     RILL_REQUIRE(*out == image->kernel_count, RILL_ERROR_INVALID_ARGUMENT,
-                 "several kernels are called \"%s\", \"%s\" and \"%s\" among them" RILL_HINT "use one of these names",
+                 "several kernels are called \"%s\", including \"%s\" and \"%s\"" RILL_HINT "use one of these names",
                  name, image->kernels[*out].name, image->kernels[i].name);
     *out = i;
   }
@@ -204,7 +207,7 @@ static rill_status fail_no_kernel(const struct rill__image *image, const char *n
   return rill__fail(RILL_ERROR_NOT_FOUND, "there is no kernel \"%s\"; the kernels are: %s", name, inside);
 }
 
-/* Fills in what its module knows of the kernel. */
+/* Sets what the module knows about the kernel. */
 static rill_status describe(struct rill__kernel *kernel, size_t i, const char *name) {
   const struct rill__image *image = &rill__core(kernel->module)->inside;
   const bool made = i < image->kernel_count

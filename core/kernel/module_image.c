@@ -1,7 +1,8 @@
 /* Images that rillcc did not bundle.
  *
- * What loads them at last gets no length and trusts what they say of themselves.  So the bytes are first copied, and
- * the backend's readers look the copy over: nobody can change it afterwards. */
+ * The function that finally loads an image receives no length and trusts the sizes in the image. So the bytes are
+ * copied first, and the backend's readers check the copy, which nobody can change afterwards.
+ */
 #include "core/device/backends.h"
 #include "core/device/life.h"
 #include "core/kernel/module.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Says what the bytes look like, to a backend that knows them, or how they start. */
+/* Reports what kind of image the bytes seem to be, according to a backend that recognizes them, or how they begin. */
 static rill_status fail_unknown(const struct rill__device *device, const unsigned char *data, size_t size) {
   const char *const takes = device->backend->module->takes;
   for (size_t i = 0; rill__backend_at(i) != NULL; i++) {
@@ -33,7 +34,7 @@ static rill_status fail_damaged(const char *words, size_t size, const char *faul
                     fault);
 }
 
-/* Of a copy with a zero after it. */
+/* Loads a copy that is followed by a zero. */
 static rill_status load_copy(struct rill__device *device, const void *data, size_t size, const char *label,
                              struct rill__image *image, struct rill__module **out) {
   const char *words = RILL_ASK(device, module, recognize, data, size);

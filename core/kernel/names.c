@@ -1,16 +1,16 @@
-/* Reads the part of the C++ ABI's mangling that names of kernels are made of. */
+/* Reads the part of the C++ ABI's mangling that kernel names use. */
 #include "core/kernel/image.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Neither can leave these bounds: `at` ends with a zero, and a text that does not fit fails. */
+/* Reading and writing stay in bounds: `at` ends with a zero, and a name that does not fit makes the conversion fail. */
 struct mangled {
   const char *at;
   char *out;
   size_t used, size;
-  int depth; /* of names inside template arguments */
+  int depth; /* nesting of names inside template arguments */
   bool fits;
 };
 
@@ -31,7 +31,7 @@ static bool take_letter(struct mangled *m, char c) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* An identifier after its length: "4move". */
+/* Reads an identifier with its length: "4move". */
 static bool read_identifier(struct mangled *m) {
   static const char anonymous[] = "_GLOBAL__N_1";
   size_t length = 0;
@@ -45,7 +45,7 @@ static bool read_identifier(struct mangled *m) {
 
 static bool read_name(struct mangled *m);
 
-/* An integer: "Li4E" is 4, "Lin2E" is -2, "Lb1E" is true. */
+/* Reads an integer: "Li4E" is 4, "Lin2E" is -2, "Lb1E" is true. */
 static bool read_literal(struct mangled *m) {
   const char type = *m->at;
   if (type == '\0' || strchr("bcahstijlmxy", type) == NULL) return false;
@@ -83,7 +83,7 @@ static const char *builtin_type(char letter) {
   }
 }
 
-/* A type, or a constant. */
+/* Reads a type or a constant. */
 static bool read_argument(struct mangled *m) {
   enum { DEEPEST = 16 };
   if (m->depth == DEEPEST) return false;
@@ -95,7 +95,7 @@ static bool read_argument(struct mangled *m) {
     write_part(m, " *");
   } else if (take_letter(m, 'K')) {
     write_part(m, "const ");
-    known = *m->at != 'P' && read_argument(m); /* `float *const` has it in another place */
+    known = *m->at != 'P' && read_argument(m); /* `float *const` has the const in another place */
   } else if (*m->at == 'N' || is_digit(*m->at)) {
     known = read_name(m);
   } else {
@@ -119,7 +119,7 @@ static bool read_arguments(struct mangled *m) {
   return m->fits;
 }
 
-/* Of a function or a type: one name, or several in "N ... E".  'L' is that of a static function. */
+/* Reads the name of a function or type: one name, or several in "N ... E". 'L' marks a static function. */
 static bool read_name(struct mangled *m) {
   const bool nested = take_letter(m, 'N');
   for (bool first = true; first || (nested && !take_letter(m, 'E')); first = false) {

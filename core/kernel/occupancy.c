@@ -1,4 +1,4 @@
-/* How much of a device a kernel can use. */
+/* Occupancy: how much of a device a kernel can use. */
 #include "core/device/life.h"
 #include "core/kernel/launch.h"
 

@@ -23,7 +23,7 @@ static void refuses_what_is_no_bundle(void) {
   bundle = gate_bundle;
   bundle.image_count = 0;
   assert_fails(rill_bundle_preload(dut.device, &bundle), RILL_ERROR_NOT_FOUND);
-  assert_says("needed is");
+  assert_says("is needed");
 }
 
 /* A kernel that the bundle lists and its image lacks: an error now, not at the first launch (K11). */

@@ -149,7 +149,7 @@ static void says_what_is_inside_when_it_does_not_fit(void) {
     assert_fails(rill_module_load_image(dut.device, form->data, form->size, &out), RILL_ERROR_NOT_FOUND);
     assert_int_equal(out.id, 0);
     assert_says(!dut.gpu ? "cpu:abacus" : dut.info.backend == RILL_BACKEND_CUDA ? "cuda:sm_10" : "hip:gfx19");
-    assert_says("needed is");
+    assert_says("is needed");
     assert_says(dut.info.arch);
     changed++;
   }
