@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct rill__ipc_bytes) == sizeof(rill_ipc_handle) &&
                    offsetof(struct rill__ipc_bytes, check) == sizeof(rill_ipc_handle) - sizeof(uint64_t),
                "no padding, and the check at the end");
 
-/* FNV-1a: every step is one to one, so a single byte that differs is always found. */
+/* Computes an FNV-1a hash. Each step is a bijection, so a difference in a single byte is always detected. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content) {
   const unsigned char *bytes = (const unsigned char *)content;
   uint64_t check = UINT64_C(0xcbf29ce484222325);
@@ -23,8 +23,8 @@ uint64_t rill__ipc_check(const struct rill__ipc_bytes *content) {
   return check;
 }
 
-/* A number that no other process has: its id, and chance, since ids repeat between containers.  A child of fork makes
- * its own. */
+/* Returns a number that no other process has: its id and a random number, since ids are not unique between containers.
+ * A child of fork gets a new one. */
 static uint64_t this_process(void) {
   static _Atomic uint64_t known;
   const uint64_t id = (uint32_t)getpid();
@@ -70,7 +70,7 @@ static const char *name_of_kind(uint8_t kind) {
   return kind == RILL__IPC_EVENT ? "an event" : kind == RILL__IPC_MEMORY ? "memory" : "something unknown";
 }
 
-/* Are these bytes that some process with rill has exported? */
+/* Checks that the bytes were exported by some process with rill. */
 static rill_status check_form(const struct rill__ipc_bytes *content) {
   RILL_REQUIRE(!all_zero(content, sizeof *content), RILL_ERROR_INVALID_ARGUMENT,
                "the handle is all zero: nothing has been exported into it");
@@ -84,7 +84,7 @@ static rill_status check_form(const struct rill__ipc_bytes *content) {
                "send all %zu bytes of the rill_ipc_handle",
                (unsigned long long)content->check, (unsigned long long)check, sizeof *content);
   RILL_REQUIRE(content->version == RILL__IPC_VERSION, RILL_ERROR_UNSUPPORTED,
-               "the handle has version %u of its form, and this library knows version %u" RILL_HINT
+               "the handle has format version %u, but this library knows version %u" RILL_HINT
                "use the same rill in both processes",
                content->version, RILL__IPC_VERSION);
   const bool leads = content->lead == 0 || (content->lead < content->size && content->lead <= content->offset);
@@ -107,17 +107,17 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
   RILL_REQUIRE(plausible, RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: %s at offset %llu of %llu bytes",
                name_of_kind(kind), (unsigned long long)out->offset, (unsigned long long)out->size);
   RILL_REQUIRE(out->backend == device->backend->id, RILL_ERROR_WRONG_BACKEND,
-               "the handle is of backend %u, and %s is of backend %u (RILL_BACKEND_*)", out->backend, device->name,
+               "the handle is of backend %u, but %s is of backend %u (RILL_BACKEND_*)", out->backend, device->name,
                device->backend->id);
   identify(device, identity);
   RILL_REQUIRE(memcmp(out->device, identity, sizeof identity) == 0, RILL_ERROR_WRONG_DEVICE,
-               "the handle is of the device with UUID %02x%02x%02x%02x..., and %s has %02x%02x%02x%02x..." RILL_HINT
+               "the handle is of the device with UUID %02x%02x%02x%02x..., but %s has %02x%02x%02x%02x..." RILL_HINT
                "open it on the device of its exporter; rill_device_get_info has the UUID",
                out->device[0], out->device[1], out->device[2], out->device[3], device->name, identity[0], identity[1],
                identity[2], identity[3]);
   RILL_REQUIRE(out->exporter != this_process(), RILL_ERROR_INVALID_ARGUMENT,
                "the handle is of this process itself: no driver opens %s where it was exported" RILL_HINT
-               "use what was exported; handles are for other processes",
+               "use the exported object itself; handles are for other processes",
                name_of_kind(kind));
   return RILL_OK;
 }

@@ -1,4 +1,4 @@
-/* From a device's first use to its loss. */
+/* Devices, from their first use to their loss. */
 #include "core/device/life.h"
 
 #include "core/diagnose/report.h"
@@ -11,8 +11,8 @@
 void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
-/* Inside an epoch, in which streams are found by their ids.  Allocates nothing: a kernel of the cpu may have stopped in
- * the middle of malloc. */
+/* Writes the operations in progress. It runs inside an epoch, in which streams are found by their ids. It allocates
+ * nothing, because a kernel of the CPU backend may have been interrupted in the middle of malloc. */
 static void describe_operations(struct rill__device *device) {
   struct rill__thread *const self = rill__self;
   struct rill__text text = { rill__core(device)->cause.operations, RILL__OPERATIONS_TEXT, 0 };
@@ -23,7 +23,8 @@ static void describe_operations(struct rill__device *device) {
   if (outside) rill__leave(&self);
 }
 
-/* The first to come writes the cause, then publishes it; the others wait for those few stores. */
+/* Returns true for the first thread, which writes the cause and then publishes it. Other threads wait for these few
+ * stores. */
 static bool first_to_lose(struct rill__device *device) {
   if (!atomic_exchange(&rill__core(device)->losing, true)) return true;
   while (atomic_load_explicit(&device->lost, memory_order_acquire) == RILL_OK) (void)sched_yield();
@@ -72,7 +73,7 @@ rill_status rill__fail_lost(struct rill__device *device) {
 _Atomic bool rill__is_shared;
 _Atomic bool rill__vendor_is_shared;
 
-/* Once: a device that could not be activated afterwards is watched. */
+/* Starts the check once; a device whose activation fails afterwards stays checked. */
 static rill_status watch_device(struct rill__device *device) {
   if (!rill__checks(RILL__CHECK_MEMORY) || rill__core(device)->guards != NULL) return RILL_OK;
   RILL_REQUIRE(atomic_load(&rill__device_watch)(device), RILL_ERROR_OUT_OF_MEMORY,

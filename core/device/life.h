@@ -1,4 +1,4 @@
-/* Devices that can be used, and objects that go together. */
+/* The state of devices, and checks that objects belong together. */
 #ifndef RILL_CORE_DEVICE_LIFE_H
 #define RILL_CORE_DEVICE_LIFE_H
 
@@ -10,17 +10,17 @@ static inline rill_status rill__check_usable(struct rill__device *device) {
   return RILL_OK;
 }
 
-/* Makes a device ready for its first real use; nothing if it is. */
+/* Prepares a device for its first real use; does nothing if it is prepared. */
 rill_status rill__device_activate(struct rill__device *device);
 
-/* Set when a stream is first held: the device is lost, so what is held for it fails. */
+/* Set when a stream is first held. Fails the held work of a lost device. */
 extern void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 
-/* Set before the first search, for RILL_CHECK=memory: begins to watch a device that becomes active; false without host
- * memory. */
+/* Set before the first search, for RILL_CHECK=memory. Starts to check a device that becomes active; returns false if
+ * there is no host memory. */
 extern bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
-/* Refuses objects of two backends, or of two devices. */
+/* Refuse objects of two backends, or of two devices. */
 rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);
 rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) __attribute__((cold));
 

@@ -1,4 +1,4 @@
-/* Which devices access each other's memory. */
+/* Access of devices to each other's memory. */
 #include "core/device/peer.h"
 
 #include "core/device/life.h"
@@ -22,16 +22,17 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
 }
 
 static pthread_mutex_t peers_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of those who change peers; nothing else waits for it */
+    PTHREAD_MUTEX_INITIALIZER; /* taken to change peers; no other lock is taken under it */
 
 bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_of) {
   return (atomic_load(&rill__core(device)->peers[peer_word(memory_of)]) & peer_bit(memory_of)) != 0;
 }
 
-/* For two devices that can.  Both live for ever, so this runs outside epochs: the driver may take its time. */
+/* Sets the access for two devices that support it. It runs outside epochs, because the driver may take long; devices
+ * are never destroyed. */
 rill_status rill__peer_set(struct rill__device *device, struct rill__device *memory_of, bool on) {
   RILL_TRY(rill__check_usable(device));
-  if (rill__peer_is_on(device, memory_of) == on) return RILL_OK; /* without making contexts, and without a wait */
+  if (rill__peer_is_on(device, memory_of) == on) return RILL_OK; /* without creating contexts, and without waiting */
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__device_activate(memory_of));
   pthread_mutex_lock(&peers_lock);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that this build was made without. */
+/* The backends that this build does not contain. */
 static const struct {
   const char *name;
   uint32_t id;
@@ -23,7 +23,7 @@ static const struct {
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become known */
+static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* signaled when a backend has become known */
 
 /* ---- a search ---- */
 
@@ -53,7 +53,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   } else {
     (void)snprintf(device->name, sizeof device->name, "%s", backend->name);
   }
-  /* A device is called by its name in every text. */
+  /* A device has its name in every message. */
   device->base.label = strdup(device->name);
   rill__core(device)->cause.operations = calloc(RILL__OPERATIONS_TEXT, 1);
   const bool named = device->base.label != NULL && rill__core(device)->cause.operations != NULL;
@@ -66,7 +66,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   return device;
 }
 
-/* The last failure's text, with the vendor's code. */
+/* Sets the text of the last failure, with the vendor's code. */
 static void explain_failed_setup(struct rill__search *search) {
   const struct rill__error_record *error = rill__failure();
   const size_t size = sizeof search->why;
@@ -85,7 +85,7 @@ static void read_environment(void) {
 static void find_devices(struct rill__search *search) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, read_environment);
-  atomic_load (&rill__around_search)(); /* a fork may come during the first search */
+  atomic_load (&rill__around_search)(); /* a fork may happen during the first search */
   rill__errors_suspend();
   search->reported = search->backend->device->count(search->why, sizeof search->why);
   if (search->reported > 0) search->devices = calloc(search->reported, sizeof(struct rill__device *));
@@ -94,7 +94,7 @@ static void find_devices(struct rill__search *search) {
     struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
     if (device == NULL) {
       explain_failed_setup(search);
-      break; /* numbers must stay the vendor's */
+      break; /* the numbers have to stay the vendor's */
     }
     search->devices[search->count++] = device;
   }
@@ -137,13 +137,14 @@ void rill__registry_unlock(void) {
 }
 
 void rill__registry_after_fork(void) {
-  known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */
+  known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* threads that waited do not exist in the child */
   for (int i = 0; i < RILL__BACKENDS; i++) {
     struct rill__search *search = &rill__searches[i];
     if (search->state != RILL__SEARCHING) continue;
     search->devices = NULL;
     search->count = search->reported = 0;
-    search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN; /* a vendor's library does not start twice */
+    /* a vendor's library cannot be initialized twice */
+    search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN;
     (void)snprintf(search->why, sizeof search->why,
                    "the process was forked while another thread looked for devices; look for them in the child only, "
                    "or start it with exec");
@@ -176,14 +177,15 @@ rill_status rill__fail_without_cpu(void) {
 
 /* ---- devices by name ---- */
 
-/* The part of `name` after "backend", which must be "" or ":N".  False if it is neither. */
+/* Parses the part of a name after the backend's name, which must be "" or ":N"; returns false otherwise. */
 static bool parse_ordinal(const char *text, uint64_t *ordinal) {
   *ordinal = 0;
   if (text[0] == '\0') return true;
   if (text[0] != ':' || text[1] == '\0') return false;
   for (const char *digit = text + 1; *digit != '\0'; digit++) {
     if (*digit < '0' || *digit > '9') return false;
-    if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0'); /* more is no device either */
+    /* larger numbers are no devices either */
+    if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0');
   }
   return true;
 }
@@ -193,7 +195,7 @@ static bool starts_with(const char *name, const char *word) {
   return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ':');
 }
 
-/* Why there is no GPU, for each backend that could have had one. */
+/* Fails with the reason why there is no GPU, for each backend that could have one. */
 static rill_status fail_no_gpu(const char *name) {
   char text[1152] = "";
   size_t used = 0;
@@ -260,7 +262,7 @@ rill_status rill__device_open(const char *name, const char *origin, struct rill_
                     origin, name, rill__searches[RILL__BACKENDS - 1].backend->name, rill__searches[0].backend->name);
 }
 
-/* The index of a backend by its public number. */
+/* Finds the index of a backend by its public number. */
 rill_status rill__backend_find(uint32_t id, size_t *out) {
   for (*out = 0; *out < RILL__BACKENDS; ++*out) {
     if (rill__searches[*out].backend->id == id) return RILL_OK;

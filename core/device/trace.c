@@ -1,4 +1,4 @@
-/* What looks at calls of backends: RILL_TRACE prints a line for each, and RILL_FAULT makes some fail. */
+/* Watching calls of backends: RILL_TRACE prints a line for each call, and RILL_FAULT makes some calls fail. */
 #include "core/device/trace.h"
 
 #include "core/device/life.h"
@@ -32,8 +32,8 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
   const int length =
       snprintf(line, sizeof line, "rill: %s %s%s%.120s%s%s%s\n", object->device->name, slot, is_device ? "" : " of ",
                is_device ? "" : rill__name_of(object).text, api[0] != '\0' ? " in " : "", api, launched);
-  /* In one piece, so that lines of several threads do not mix. */
-  if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) return; /* there is nobody to say it to */
+  /* Written at once, so that lines of several threads do not mix. */
+  if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) return; /* standard error is closed */
 }
 
 static const char *const call_slots[] = {
@@ -47,8 +47,8 @@ static const char *const call_words[] = {
 #undef CALL_WORD
 };
 
-/* A device that is lost runs nothing any more, and all that work could use is freed at once: a GPU that only counts as
- * lost finishes first. */
+/* Treats the device as lost. Memory that its work uses is then freed immediately, so a GPU that is only treated as lost
+ * finishes its work first. */
 static rill_status lose_device(struct rill__device *device, const char *text) {
   if (device->backend->gpu && atomic_load(&device->active) && atomic_load(&device->lost) == RILL_OK) {
     rill__errors_suspend();
