@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Names, comments and texts use the field's words (the glossary in docs/reference/ARCHITECTURE.md), not private ones."""
+"""Names, comments and texts use the field's words (the glossary in docs/reference/ARCHITECTURE.md), not private ones; and
+plain English instead of the patterns in plain_english.py."""
 
 import pathlib
 import re
 import sys
+
+import plain_english
 
 BANNED = {
     r"memo": "completion cache",
@@ -34,15 +37,15 @@ WARPS = re.compile(
     r"|cpu/(fiber|kernel|device|compile)|fake_vendor|dlpack|vendor_compiler|topology"
 )
 # Words of licences and of other people's formats.
-ELSEWHERE = re.compile(r"LICENSE|\.(png|svg)$|check_words\.py$")
+ELSEWHERE = re.compile(r"LICENSE|\.(png|svg)$|(check_words|plain_english)\.py$")
 FOLDERS = ("core", "backends", "include", "tools", "kernels", "tests", "docs", "README.md", "CONTRIBUTING.md", ".ci")
 
 root = pathlib.Path(sys.argv[1])
 names = []
+problems = list(plain_english.blind())
 for folder in FOLDERS:
     paths = (root / folder).rglob("*") if (root / folder).is_dir() else [root / folder]
     names += sorted(str(path.relative_to(root)) for path in paths if path.is_file() and "__pycache__" not in path.parts)
-problems = []
 
 
 def compiled(words):
@@ -59,11 +62,12 @@ for name in names:
     if ELSEWHERE.search(name):
         continue
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         continue
     count += 1
-    for number, line in enumerate(lines, 1):
+    problems += plain_english.found_in(name, text)
+    for number, line in enumerate(text.splitlines(), 1):
         for word, instead in banned + ([] if WARPS.search(name) or "warp" in line or "type_lanes" in line else lane):
             found = word.search(line)
             if found:

@@ -1,0 +1,112 @@
+"""Patterns of translated English, with what to write instead.  Each is searched in the pages of DOCUMENTS and in the
+other folders that its line names, which are free of it: add a folder to the line when its text has been rewritten.
+
+check_words.py searches files, check_commits.py subjects of commits.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+REFERENCE = tuple(f"docs/reference/{name}.md" for name in "ABI CONTRACT ERRORS KERNELS OWNERSHIP SECURITY SUPPORT".split())
+DOCUMENTS = ("docs/guides", *REFERENCE, "docs/README.md")
+ENTRY = ("README.md", "CONTRIBUTING.md")
+RESULTS = ("docs/results", "docs/PERFORMANCE.md")
+
+OWNER = r"(rill|CUDA|HIP|NVIDIA|AMD|the (driver|vendor|library|program|caller|user)|others?)(s'|'s)"
+
+
+class Pattern(NamedTuple):
+    words: str  # a space is any white space
+    example: str
+    instead: str
+    more: tuple[str, ...]  # where else it is searched
+
+    def compile(self) -> re.Pattern[str]:
+        # In a comment of C a line begins with an asterisk.
+        return re.compile(self.words.replace(" ", r"(?:\s+(?:\*\s)?\s*)"), re.MULTILINE)
+
+
+PATTERNS = (
+    Pattern(r", too(?=[.;:,)]|$)", "an event that was only signaled, too.",
+            '"also" before the verb, or "including"', (*ENTRY, "docs/results")),
+    Pattern(r"\b(has|have|had|is|are) gone\b", "when the last reference has gone",
+            "destroyed, freed, released, ended", (*ENTRY, "docs/results")),
+    Pattern(r"\b(is|are|was) had\b", "alignment is had by asking for more",
+            "obtained", (*ENTRY, *RESULTS, "include", "core", "backends", "kernels")),
+    Pattern(r"\bso (is|are|does|do|was) (?!not )", "and so is the file",
+            "a sentence with its own subject", (*ENTRY, "docs/PERFORMANCE.md")),
+    Pattern(rf"\bof {OWNER}(?=[.,;:)]| own[.,;:)])", "a handle of rill's.",
+            "the possessive before its noun: rill's own", ENTRY),
+    Pattern(r"\bg[ai]v(e|es|en|ing) (\w+ ){0,3}back\b", "gives the memory back",
+            "return, free", (*ENTRY, *RESULTS)),
+    Pattern(r"`rill_\w+`( \([^)]*\))? gives?\b(?! a node)", "`rill_stream_native` gives the stream",
+            "returns", (*ENTRY, "docs")),
+    Pattern(r"\bgives? `[A-Z_]{5,}`", "it gives `NOT_READY`",
+            "returns", (*ENTRY, *RESULTS)),
+    Pattern(r"\bfor ever\b", "waits for ever",
+            "always, without limit; a wait deadlocks", (*ENTRY, *RESULTS)),
+    Pattern(r"\bas ever\b", "waits as ever",
+            "as usual", (*ENTRY, "docs")),
+    Pattern(r"\b(who|nobody|everybody|whoever) waits?\b", "who waits is woken",
+            "the thread, the program, the caller", (*ENTRY, *RESULTS)),
+    Pattern(r"\banew\b", "is made anew",
+            "again", (*ENTRY, "docs/PERFORMANCE.md")),
+    Pattern(r"\bhears? (of|nothing)\b", "the driver hears nothing",
+            "is notified, receives", (*ENTRY, "docs")),
+    Pattern(r"\bgo(es)? on(?=[.,;:)]| and\b| after\b| working\b)", "the stream goes on.",
+            "continues, stays usable", (*ENTRY, *RESULTS)),
+    Pattern(r"\b(if|where|when) (it|that|this|they|one) (is|are) there\b", "if it is there",
+            "exists, is installed", (*ENTRY, *RESULTS)),
+    Pattern(r"\b(is|are) (looked at|asked about)\b", "handles are looked at first",
+            "inspected, checked, queried", ENTRY),
+    Pattern(r"\bquestions? about\b", "a question about an event",
+            "query", (*ENTRY, *RESULTS, "include", "core")),
+    Pattern(r"\bcomes? to lie\b", "comes to lie at the same address",
+            "is mapped, is placed", (*ENTRY, "docs")),
+    Pattern(r"\bthreads? (that )?(may )?meet\b", "where threads meet",
+            "synchronize", (*ENTRY, *RESULTS)),
+    Pattern(r"(?:^|^- |[.:;] )What (?!to\b)[^?]{0,200}?[.;:]", "What is shared: nothing.",
+            "the noun as the subject", ()),
+    Pattern(r"(?:^|^- |[.:;] )Where (?!to\b)[^?]{0,200}?, ", "Where there is none, it fails",
+            '"if", and the condition before its consequence', ()),
+    Pattern(r"\bnobody's\b", "is nobody's promise",
+            "borrowed; unspecified", (*ENTRY, "docs")),
+    Pattern(r"\b(and|with) (its|their) (kin|family|like)\b", "`rill_lane` and its family",
+            "related functions", (*ENTRY, "docs")),
+)
+
+COMPILED = tuple((pattern.compile(), pattern) for pattern in PATTERNS)
+
+
+def is_in(name: str, folders: tuple[str, ...]) -> bool:
+    return any(name == folder or name.startswith(folder + "/") for folder in folders)
+
+
+def without_code(text: str) -> str:
+    """Blanks blocks of code of a page, so that lines keep their numbers."""
+    return re.sub(r"^( *)```.*?^\1```", lambda found: "\n" * found.group().count("\n"), text, flags=re.DOTALL | re.MULTILINE)
+
+
+def found_in(name: str, text: str) -> Iterator[str]:
+    """What to write instead, for each pattern in the text of a file."""
+    searched = [(regex, pattern) for regex, pattern in COMPILED if is_in(name, (*DOCUMENTS, *pattern.more))]
+    text = without_code(text) if searched and name.endswith(".md") else text
+    for regex, pattern in searched:
+        for found in regex.finditer(text):
+            number = text.count("\n", 0, found.start()) + 1
+            yield f'{name}:{number}: "{" ".join(found.group().split())}": write {pattern.instead}'
+
+
+def found_in_subject(subject: str) -> Iterator[str]:
+    for regex, pattern in COMPILED:
+        found = regex.search(subject)
+        if found:
+            yield f'"{found.group()}": write {pattern.instead}'
+
+
+def blind() -> Iterator[str]:
+    """The patterns that do not find their example, on one line or across the lines of a comment of C."""
+    for regex, pattern in COMPILED:
+        if not (regex.search(pattern.example) and regex.search(pattern.example.replace(" ", "\n * "))):
+            yield f"the pattern {pattern.words} does not find its example: {pattern.example}"
