@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct rill__running_call {
-  _Alignas(64) _Atomic uint64_t owner; /* 0: free */
+  _Alignas(64) _Atomic uint64_t owner; /* 0 if the place is free */
   _Atomic uint64_t number;
   _Atomic uint64_t stream, fn, since;
 };
@@ -14,7 +14,8 @@ static struct rill__running_call places[RILL__CALL_PLACES];
 
 static uint64_t own_id(void) { return (uint64_t)(uintptr_t)pthread_self(); }
 
-/* Threads' descriptors lie at the ends of their stacks, some pages apart. */
+/* Derives a place from the address of the thread's descriptor, which lies at the end of its stack, so different threads
+ * differ above the page bits. */
 static size_t first_place(uint64_t id) { return (size_t)(id >> 12 ^ id >> 20) % RILL__CALL_PLACES; }
 
 static uint64_t address_of(rill_host_fn fn) {
@@ -47,14 +48,14 @@ struct rill__running_call *rill__call_begin(uint64_t stream, rill_host_fn fn) {
 
 void rill__call_end(struct rill__running_call *call) {
   if (call == NULL || atomic_load_explicit(&call->owner, memory_order_relaxed) != own_id())
-    return; /* or forked in it */
+    return; /* or the call forked, and this is the child */
   const uint64_t number = atomic_load_explicit(&call->number, memory_order_relaxed);
   RILL_ASSERT(number % 2 == 1, "only the thread that has the place ends the call in it");
   atomic_store_explicit(&call->number, number + 1, memory_order_relaxed);
   atomic_store_explicit(&call->owner, 0, memory_order_release);
 }
 
-/* Only `fn` changes, which is one word. */
+/* Changes only `fn`, which is a single word. */
 void rill__call_is_of(rill_host_fn fn) {
   const uint64_t id = own_id();
   const size_t first = first_place(id);
@@ -76,7 +77,8 @@ bool rill__call_at(size_t place, struct rill__host_call_seen *out) {
   return number % 2 == 1 && atomic_load_explicit(&call->number, memory_order_relaxed) == number;
 }
 
-/* A call that forked goes on in the child without a place: on the CPU its thread ends after it. */
+/* Frees all places. A call that forked continues in the child without a place; on the CPU its thread ends after the
+ * call. */
 void rill__calls_after_fork(void) {
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
     atomic_store(&places[i].owner, 0);

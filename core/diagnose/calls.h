@@ -1,33 +1,34 @@
-/* Which host calls run, of which stream, and since when: for reports.
+/* The host calls that are running, with their stream and start time, for reports.
  *
- * The threads that run host calls are mostly a driver's, so the places are not in the records of threads.  A thread
- * looks for a free place from one on that depends on the thread, so each finds its own, which no other processor has in
- * its cache.  A call that finds none free is not reported.
+ * Host calls mostly run on threads of a driver, so their places are not in the records of threads. A thread searches
+ * for a free place starting at one that depends on the thread, so each thread usually finds its own place, which is in
+ * no other processor's cache. A call that finds no free place is not reported.
  *
  * Invariants
- * - `owner` is the thread that took the place, by compare-and-exchange from 0, and only that thread writes the other
- *   words and the 0 after its call.
- * - `number` is odd from after the other words are stored to before they are stored again, so a reader that finds the
- *   same odd number before and after reading them has those of one call. */
+ * - `owner` is the thread that has taken the place, by compare-and-swap from 0. Only that thread writes the other
+ *   words, and the 0 after its call.
+ * - `number` becomes odd after the other words are stored and even before they are stored again. So a reader that finds
+ *   the same odd number before and after reading the words has the words of one call.
+ */
 #ifndef RILL_CORE_DIAGNOSE_CALLS_H
 #define RILL_CORE_DIAGNOSE_CALLS_H
 
 #include "core/object/core.h"
 
 struct rill__host_call_seen {
-  uint64_t stream; /* its id; 0: of a graph */
-  uint64_t fn;     /* the address of the function */
-  uint64_t since;  /* as rill__now (core/diagnose/waits.h) */
+  uint64_t stream; /* id of the stream; 0 for a host call of a graph */
+  uint64_t fn;     /* address of the function */
+  uint64_t since;  /* time as returned by rill__now (core/diagnose/waits.h) */
 };
 
-/* The call that the thread runs is of another function than the one that the backend was given. */
+/* Sets the function of the call that the thread is running, if it differs from the one that the backend received. */
 void rill__call_is_of(rill_host_fn fn);
 
-/* The call that runs in a place, from 0 to RILL__CALL_PLACES - 1; false if none does. */
+/* Returns the call running in a place, from 0 to RILL__CALL_PLACES - 1; false if there is none. */
 enum { RILL__CALL_PLACES = 64 };
 bool rill__call_at(size_t place, struct rill__host_call_seen *out);
 
-/* In the child of a fork: the other threads are not there. */
+/* Called in the child of a fork, in which the other threads do not exist. */
 void rill__calls_after_fork(void);
 
 #endif

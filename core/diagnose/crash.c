@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A host call that is to be named, from its submission to its end. */
+/* A host call to be named if it crashes; exists from its submission to its end. */
 struct guarded_call {
   rill_host_fn fn;
   void *user;
-  char text[320]; /* the line, up to the signal's name */
+  char text[320]; /* the line to write, up to the signal's name */
 };
 
 static _Thread_local const struct guarded_call *guarded_now __attribute__((tls_model("initial-exec")));
@@ -39,11 +39,11 @@ static size_t crash_of(int number) {
 }
 
 static void write_crash(const char *text) {
-  if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* nobody listens */
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* standard error is closed */
 }
 
-/* The instruction that faulted runs again when the handler returns, and abort sends its signal again; one that another
- * thread or process has sent has to be sent again. */
+/* Restores the default action. The faulting instruction runs again when the handler returns, and abort sends its signal
+ * again. A signal that another thread or process has sent is sent again here. */
 static void end_as_usual(int number, siginfo_t *info) {
   struct sigaction usual;
   memset(&usual, 0, sizeof usual);
@@ -71,7 +71,7 @@ static void name_crash(int number, siginfo_t *info, void *context) {
   }
 }
 
-/* What the other handler asked of the system is asked for this one also. */
+/* Installs the handlers, with the flags and masks that the previous handlers requested. */
 static void install_handlers(void) {
   for (size_t i = 0; i < CRASHES; i++) {
     struct sigaction ours;
@@ -101,7 +101,8 @@ static void run_guarded(void *user, rill_status status) {
   free(call);
 }
 
-/* By its symbol, if the program exports it; else by its place in its file, for addr2line. */
+/* Names the function by its symbol if the program exports it, and otherwise by its offset in its file, for
+ * addr2line. */
 static void describe_function(rill_host_fn fn, char *text, size_t size) {
   Dl_info info;
   void *address = NULL;
@@ -115,7 +116,7 @@ static void describe_function(rill_host_fn fn, char *text, size_t size) {
   }
 }
 
-/* Without memory the call runs unnamed. */
+/* If memory runs out, the call runs without a name. */
 static rill_status guard_call(struct rill__observed *what) {
   char function[112];
   if (what->kind != RILL__OBSERVED_HOST_CALL) return RILL_OK;
@@ -131,7 +132,7 @@ static rill_status guard_call(struct rill__observed *what) {
   return RILL_OK;
 }
 
-/* Of one that was refused nothing will run. */
+/* Frees the struct of a call that was refused, because nothing will run. */
 static rill_status forget_refused(struct rill__observed *what, rill_status status) {
   if (what->kind == RILL__OBSERVED_HOST_CALL && status != RILL_OK && what->host_call.through != NULL) {
     free(what->host_call.through_user);

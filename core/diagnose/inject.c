@@ -1,4 +1,4 @@
-/* Rules that make calls fail. */
+/* Fault injection: rules that make calls fail. */
 #include "core/diagnose/inject.h"
 
 #include "core/diagnose/observe.h"
@@ -22,10 +22,10 @@ static const struct fault_word {
 };
 enum { FAULT_WORDS = sizeof fault_words / sizeof *fault_words };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 struct rules_reader {
-  const char *text, *at; /* all of it, and what is read next */
+  const char *text, *at; /* the complete text, and the part still to be read */
   char *why;
   size_t size;
 };
@@ -57,7 +57,7 @@ static bool read_natural(const char **at, uint64_t *out) {
   return *at != begin;
 }
 
-/* A decimal fraction from 0 to 1, whatever the locale. */
+/* Reads a decimal fraction from 0 to 1, independent of the locale. */
 static bool read_chance(const char **at, uint64_t *of_2_32) {
   uint64_t ones = 0;
   double fraction = 0, place = 1;
@@ -70,7 +70,7 @@ static bool read_chance(const char **at, uint64_t *of_2_32) {
   return true;
 }
 
-/* "out_of_memory", without RILL_ERROR_. */
+/* Finds a status by its name in lower case without RILL_ERROR_, such as "out_of_memory". */
 static bool find_status(const char *begin, const char *end, rill_status *out) {
   static const struct {
     const char *name;
@@ -108,7 +108,7 @@ static bool refuse_word(struct rules_reader *reader, const char *begin, const ch
   return refuse_rule(reader, begin, "\"%.*s\" is no call; there are any%s", printed(begin, end), begin, list);
 }
 
-/* After "=": what the word's rules have there. */
+/* Reads the value after "=" that rules of the word have. */
 static bool read_rule_value(struct rules_reader *reader, enum rill__fault_value kind, const char *end,
                             struct rill__fault_rule *rule) {
   const bool given = *reader->at == '=';
@@ -148,7 +148,7 @@ static bool read_rule_value(struct rules_reader *reader, enum rill__fault_value 
   return true;
 }
 
-/* "3", "3+" or "p=0.01", then the value. */
+/* Reads "3", "3+" or "p=0.01", and then the value. */
 static bool read_when(struct rules_reader *reader, enum rill__fault_value kind, const char *end,
                       struct rill__fault_rule *rule) {
   const char *const begin = reader->at;
@@ -173,7 +173,7 @@ static bool read_when(struct rules_reader *reader, enum rill__fault_value kind, 
 static bool read_rule(struct rules_reader *reader, const char *end, struct rill__fault_rule *rule) {
   const char *const begin = reader->at;
   const char *colon = end, *word_end = begin;
-  while (colon > begin && *colon != ':') colon--; /* the last: names of devices have one */
+  while (colon > begin && *colon != ':') colon--; /* the last colon, because names of devices contain one */
   if (colon == begin)
     return refuse_rule(reader, begin, "\"%.*s\" is no rule; write alloc:3=out_of_memory, record:p=0.01 or seed=1",
                        printed(begin, end), begin);
@@ -223,7 +223,7 @@ bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *wh
 
 /* ---- the rules of this process ---- */
 
-static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER; /* guards these */
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two variables below */
 static struct rill__fault_rules active_rules;
 static uint64_t faults_injected;
 static _Atomic bool has_rules; /* may be read without the lock */
@@ -297,7 +297,7 @@ static bool has_name(const struct rill__fault_rule *rule, const char *const name
   return false;
 }
 
-/* The next number of the generator, of 32 bits (a Weyl sequence, mixed). */
+/* Returns the next 32-bit number of the generator (a Weyl sequence, mixed). */
 static uint64_t next_chance(uint64_t *seed) {
   uint64_t x = *seed += UINT64_C(0x9e3779b97f4a7c15);
   x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -305,7 +305,8 @@ static uint64_t next_chance(uint64_t *seed) {
   return x >> 32;
 }
 
-/* Counts the call.  Rules draw from one generator, each for the calls that it is for. */
+/* Counts the call and returns true if the rule makes it fail. All rules draw from the same generator, each only for the
+ * calls that it applies to. */
 static bool rule_strikes(struct rill__fault_rule *rule, uint64_t *seed) {
   rule->seen++;
   if (rule->first == 0) return next_chance(seed) < rule->chance;

@@ -1,4 +1,4 @@
-/* The flight recorder: what is not on the way of a submission. */
+/* The flight recorder: the parts that submissions do not execute. */
 #include "core/diagnose/record.h"
 
 #include <stdlib.h>
@@ -29,9 +29,9 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
 
 /* ---- names ---- */
 
-enum { NAMES_MOST = 1 << 20, NAME_LISTS = 256 }; /* bytes, for all names */
+enum { NAMES_MOST = 1 << 20, NAME_LISTS = 256 }; /* limit in bytes, for all names together */
 
-/* Lists only grow, so whoever reads or adds needs no lock; two threads may add the same name. */
+/* Lists only grow, so neither reading nor adding needs a lock; two threads may add the same name. */
 struct kept_name {
   struct kept_name *next;
   char text[];

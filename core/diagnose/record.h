@@ -1,28 +1,29 @@
-/* The flight recorder: each thread keeps the last operations that it gave to streams, for the text of a fault and for
- * reports.  RILL_RECORD=0 turns it off.
+/* The flight recorder: each thread keeps the last operations that it submitted to streams, for error texts and reports.
+ * RILL_RECORD=0 disables it.
  *
- * A recorder has 128 entries of 64 bytes.  Recording reads no clock, takes no lock and writes to no cache line of
- * another thread.  An entry has no pointer to anything that may be freed: objects are named by their ids, kernels by
- * names that are kept for as long as the process runs, and labels are copied as far as they fit.
+ * A recorder has 128 entries of 64 bytes. Recording reads no clock, takes no lock and writes to no cache line of
+ * another thread. An entry has no pointer to anything that may be freed: objects are named by their ids, kernels by
+ * names that are kept for the lifetime of the process, and labels are copied as far as they fit.
  *
  * Invariants
- * - A recorder is written by the thread that has its record alone; by none, once that has ended.
- * - Entry number n lies at n % RILL__ENTRIES.  Its words are stored after `written` was n, and before it is n + 1.
- *   So a reader that loads `written`, copies entries, and loads `written` again, w, has copied each entry whose number
- *   is greater than w - RILL__ENTRIES as it was written: that of number w - RILL__ENTRIES may be in the
- * middle of being replaced.
- * - The number in a stream is the submission's count (core/object/completion.h), so entries of all threads together are
- *   in the order of the stream, and what is missing among them is known. */
+ * - A recorder is written only by the thread that has its record, and by no thread after that one has ended.
+ * - Entry number n is at index n % RILL__ENTRIES. Its words are stored while `written` is n, and then `written` becomes
+ *   n + 1. A reader loads `written`, copies entries and loads `written` again; if the second value is w, all copied
+ *   entries with numbers greater than w - RILL__ENTRIES are intact. Entry w - RILL__ENTRIES may just be being replaced.
+ * - The number in a stream is the submission's count (core/object/completion.h), so the entries of all threads together
+ *   are in the order of the stream, and missing entries are detected.
+ */
 #ifndef RILL_CORE_DIAGNOSE_RECORD_H
 #define RILL_CORE_DIAGNOSE_RECORD_H
 
 #include "core/diagnose/observe.h"
 
-/* Kinds of entries: those of operations (enum rill__observed_kind), and that the work of a stream before a number was
- * seen complete. */
+/* The kinds of entries are those of operations (enum rill__observed_kind) and this one: the work of a stream before a
+ * number was seen complete. */
 enum { RILL__RECORDED_SEEN = 0x40 };
 
-/* `place`: the kind, from 1 on, in the highest 8 bits, then the device's slot, and the number in the lowest 40. */
+/* `place` contains the kind, starting at 1, in the highest 8 bits, then the slot of the device, and the number in the
+ * lowest 40 bits. */
 enum { RILL__PLACE_KIND = 56, RILL__PLACE_DEVICE = 40 };
 #define RILL__PLACE_SEQUENCE ((UINT64_C(1) << RILL__PLACE_DEVICE) - 1)
 
@@ -30,8 +31,9 @@ static inline uint64_t rill__place_of(const struct rill__device *device) {
   return (uint64_t)(rill__object_slot(&device->base) & 0xffff) << RILL__PLACE_DEVICE;
 }
 
-/* The completion of a new stream counts a submission that nobody has made (rill__completion_forget).  Here the first
- * operation has the number 0, and these are the numbers of operations submitted and known to be complete. */
+/* The completion cache of a new stream counts a submission that was never made (rill__completion_forget). These
+ * functions correct for it: the first operation has number 0, and the counts are of operations submitted and of
+ * operations known to be complete. */
 static inline void rill__stream_number_operations(struct rill__stream *stream) {
   rill__core(stream)->place = rill__place_of(stream->base.device) - 1;
 }
@@ -50,7 +52,7 @@ rill__entry_begin(struct rill__recorder *recorder, uint64_t written, struct rill
                   uint64_t sequence, uint64_t subject) {
   struct rill__entry *const entry = &recorder->entries[written % RILL__ENTRIES];
   RILL_ASSERT(sequence <= RILL__PLACE_SEQUENCE && kind < RILL__RECORDED_SEEN, "a place has room for its parts");
-  atomic_thread_fence(memory_order_release); /* `written` is seen by whoever sees a word of this entry */
+  atomic_thread_fence(memory_order_release); /* a reader that sees a word of this entry also sees `written` */
   atomic_store_explicit(&entry->stream, stream->base.id, memory_order_relaxed);
   atomic_store_explicit(&entry->place,
                         rill__core(stream)->place + sequence + ((uint64_t)(kind + 1) << RILL__PLACE_KIND),
@@ -59,7 +61,7 @@ rill__entry_begin(struct rill__recorder *recorder, uint64_t written, struct rill
   return entry;
 }
 
-/* Makes an entry, the one after `written`, visible. */
+/* Publishes an entry, the one after `written`. */
 static inline __attribute__((always_inline)) void rill__entry_end(struct rill__recorder *recorder, uint64_t written) {
   RILL_ASSERT(rill__self != NULL && atomic_load(&rill__self->recorder) == recorder,
               "a recorder is written by the thread that has its record alone");
@@ -68,7 +70,7 @@ static inline __attribute__((always_inline)) void rill__entry_end(struct rill__r
   atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
 }
 
-/* An operation with two more words; and one with a label, which may be NULL. */
+/* Record an operation with two more words, and a launch with a label, which may be NULL. */
 static inline __attribute__((always_inline)) void rill__record(struct rill__thread *self, struct rill__stream *stream,
                                                                uint32_t kind, uint64_t sequence, uint64_t subject,
                                                                uint64_t first, uint64_t second) {
@@ -105,9 +107,9 @@ static inline __attribute__((always_inline)) void rill__record_launch(struct ril
   rill__entry_end(recorder, written);
 }
 
-/* Where an event was recorded last. */
+/* The place where an event was recorded last. */
 struct rill__recorded {
-  uint64_t stream; /* its id; 0: nowhere that is known */
+  uint64_t stream; /* id of the stream; 0 if the place is not known */
   uint64_t sequence;
 };
 static inline struct rill__recorded rill__event_recorded(struct rill__event *event) {
@@ -121,13 +123,13 @@ static inline void rill__event_note_record(struct rill__event *event, const stru
   atomic_store_explicit(&rill__core(event)->recorded_at, sequence - 1, memory_order_relaxed);
 }
 
-/* The work of a stream of the device has been seen complete, up to and with the operation. */
+/* Records that the work of a stream of the device was seen complete, up to and including the operation. */
 void rill__record_seen(const struct rill__device *device, const struct rill__recorded *operation);
 
 /* ---- names ---- */
 
-/* A copy of the name that stays for as long as the process runs, the same for equal names; NULL when memory ran out, or
- * when there are more names than 1 MiB. */
+/* Returns a copy of the name that exists for the lifetime of the process; equal names have the same copy. Returns NULL
+ * if memory ran out, or if all names together exceed 1 MiB. */
 const char *rill__name_keep(const char *name);
 
 #endif

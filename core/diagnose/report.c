@@ -3,7 +3,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of all threads together that a report looks at.  The memory is the system's, which gives it page by page. */
+/* Limit on the entries of all threads in a report. The memory comes directly from the system, which provides it page by
+ * page. */
 enum { OPERATIONS_MOST = 1 << 12 };
 #define LIST_BYTES (OPERATIONS_MOST * sizeof(struct rill__operation_record))
 
@@ -42,7 +43,7 @@ size_t rill__recorder_read(struct rill__recorder *recorder, const struct rill__d
   }
   atomic_thread_fence(memory_order_acquire);
   const uint64_t now = atomic_load_explicit(&recorder->written, memory_order_relaxed);
-  for (size_t i = 0; i < count; i++) { /* what may have been replaced meanwhile is dropped */
+  for (size_t i = 0; i < count; i++) { /* drops entries that may have been replaced meanwhile */
     if (numbers[i] + RILL__ENTRIES <= now) continue;
     RILL_ASSERT(out[i].stream != 0 && (out[i].kind <= RILL__OBSERVED_NOTE || out[i].kind == RILL__RECORDED_SEEN),
                 "an entry that was not replaced meanwhile is as it was written");
@@ -51,7 +52,7 @@ size_t rill__recorder_read(struct rill__recorder *recorder, const struct rill__d
   return kept;
 }
 
-/* How many operations of a stream are known to be complete, without what other threads have seen. */
+/* Returns the number of operations of a stream known to be complete, without what other threads have recorded. */
 static uint64_t known_of(uint64_t id) {
   struct rill__stream *const stream = rill__find(id, RILL__STREAM);
   return stream != NULL ? rill__stream_known(stream) : 0;
@@ -61,7 +62,7 @@ static bool comes_before(const struct rill__operation_record *a, const struct ri
   return a->stream != b->stream ? a->stream < b->stream : a->sequence < b->sequence;
 }
 
-/* Stable, and without memory of its own: each recorder's part is nearly in order. */
+/* Sorts in place and stably; the part of each recorder is almost sorted. */
 static void sort_records(struct rill__operation_record *items, size_t count) {
   for (size_t gap = count > 64 ? 57 : 1; gap > 0; gap = gap > 1 ? 1 : 0) {
     for (size_t i = gap; i < count; i++) {
@@ -73,7 +74,7 @@ static void sort_records(struct rill__operation_record *items, size_t count) {
   }
 }
 
-/* Leaves the operations of a stream, which are in order, that come after all that is known to be complete. */
+/* Keeps the operations of a stream, which are sorted, that come after everything known to be complete. */
 static size_t drop_complete(struct rill__operation_record *items, size_t count, struct rill__operation_record *out) {
   size_t kept = 0;
   uint64_t known = known_of(items[0].stream);
@@ -153,7 +154,7 @@ struct rill__name rill__stream_name(uint64_t id) {
   return name;
 }
 
-/* An event of rill's own, or one that is gone, stands for the operation before it. */
+/* An internal event, or one that was destroyed, is described by the operation before its record. */
 static void describe_wait(struct rill__text *text, const struct rill__operation_record *operation) {
   struct rill__event *const event = rill__find(operation->subject, RILL__EVENT);
   const unsigned long long number = operation->words[1] + 1;
@@ -197,7 +198,7 @@ void rill__operation_describe(struct rill__text *text, const struct rill__operat
   }
 }
 
-/* One operation, after what is missing before it. */
+/* Reports one operation, after the number of missing ones before it. */
 static void report_operation(struct rill__text *text, const struct rill__operation_record *operation) {
   const struct rill__name name = rill__stream_name(operation->stream);
   const unsigned long long number = operation->sequence + 1;

@@ -1,4 +1,4 @@
-/* The variables of the environment that ask for checks, records and reports. */
+/* Environment variables that enable checks, records and reports. */
 #include "core/diagnose/settings.h"
 
 #include "core/diagnose/inject.h"
@@ -23,9 +23,9 @@ uint32_t rill__check_of(const char *word, size_t length) {
   return 0;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* What could not be understood, a line each. */
+/* One line for each setting that could not be parsed. */
 struct complaint {
   char *text;
   size_t size, used;
@@ -56,7 +56,7 @@ static void read_checks(const char *list, uint32_t *checks, struct complaint *co
   }
 }
 
-/* A whole number of seconds, or of what the unit after it says. */
+/* Parses a whole number of seconds, or of the unit that follows it. */
 bool rill__settings_duration(const char *text, uint64_t *ns) {
   static const struct {
     const char *unit;
@@ -79,7 +79,7 @@ bool rill__settings_duration(const char *text, uint64_t *ns) {
   return false;
 }
 
-/* With SIG in front or without; 0 for what is none of these. */
+/* Parses the name of a signal, with or without SIG; returns 0 if it is not one of these. */
 static int parse_signal(const char *text) {
   static const struct {
     const char *name;
@@ -92,7 +92,7 @@ static int parse_signal(const char *text) {
   return 0;
 }
 
-/* Digits alone; false for what is no number of 64 bits. */
+/* Parses a number of digits only; returns false if it is not a 64-bit number. */
 static bool parse_number(const char *text, uint64_t *out) {
   uint64_t number = 0;
   if (*text == '\0') return false;
@@ -107,7 +107,7 @@ static bool parse_number(const char *text, uint64_t *out) {
   return true;
 }
 
-/* "seed:N", or "seed", for which the clock chooses N: a number that is short enough to type. */
+/* Parses "seed:N", or "seed", for which the clock provides an N that is short enough to type. */
 static bool parse_schedule(const char *text, uint64_t *seed) {
   enum { CHOSEN = 1000000 };
   if (strncmp(text, "seed:", 5) == 0) return parse_number(text + 5, seed);
@@ -120,7 +120,7 @@ static bool parse_schedule(const char *text, uint64_t *seed) {
 
 static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
 
-/* A switch that is `otherwise` unless it is set. */
+/* Parses a switch, which is `otherwise` if it is not set. */
 static bool parse_switch(const char *name, const char *value, bool otherwise, struct complaint *complaint) {
   if (value == NULL || value[0] == '\0') return otherwise;
   if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
@@ -175,7 +175,8 @@ static void read_settings(void) {
   char complaint[2048];
   rill__settings_parse(trusted, &settings, complaint, sizeof complaint);
   if (!settings.records) rill__recorders_off();
-  if (complaint[0] != '\0' && write(STDERR_FILENO, complaint, strlen(complaint)) < 0) return; /* nobody listens */
+  /* standard error is closed */
+  if (complaint[0] != '\0' && write(STDERR_FILENO, complaint, strlen(complaint)) < 0) return;
 }
 
 const struct rill__settings *rill__settings(void) {

@@ -1,4 +1,4 @@
-/* Text that is put together piece by piece, in room that may be too small. */
+/* Text that is built piece by piece in a buffer that may be too small. */
 #ifndef RILL_CORE_DIAGNOSE_TEXT_H
 #define RILL_CORE_DIAGNOSE_TEXT_H
 
@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 struct rill__text {
-  char *room; /* ends with a zero, unless `size` is 0 */
+  char *room; /* the buffer; ends with a zero unless `size` is 0 */
   size_t size;
-  size_t length; /* of all that was added, whether it fits or not */
+  size_t length; /* length of everything that was added, even if it did not fit */
 };
 
 static inline __attribute__((format(printf, 2, 3))) void rill__text_add(struct rill__text *text, const char *format,
