@@ -1,9 +1,13 @@
-/* A base is an event that a stream of its own reaches at once, so that it is known when that was, to some microseconds.
- * Times of work are measured from the last base before it: a driver returns spans as floats, which are exact to less
- * than half a microsecond up to SPAN_NS, and its clock and the host's go apart by some microseconds in a second.
+/* The relation of a device's clock to the host's.
  *
- * Invariant: `clocks_lock` is never held across a call of a backend.  A thread that makes a base for a device has set
- * `making` there, and only that thread changes its stream and adds bases. */
+ * A base is an event that a stream used for nothing else reaches immediately, so its time is known to some
+ * microseconds. Times of work are measured from the last base before the work, because drivers return intervals as
+ * floats, which have an error below half a microsecond up to SPAN_NS, and because the clocks of driver and host drift
+ * apart by some microseconds per second.
+ *
+ * Invariant: `clocks_lock` is never held across a call of a backend. A thread that creates a base for a device has set
+ * `making` there, and only that thread changes the clock's stream and adds bases.
+ */
 #include "core/timeline/clock.h"
 
 #include "core/object/error.h"
@@ -18,13 +22,13 @@
 
 enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 1024, FEW_EVENTS = 512 };
 #define SPAN_NS UINT64_C(2000000000)
-/* How long a base may take: the first one, without which nothing is timed, and the others. */
+/* Time limits for the first base, without which nothing is timed, and for all others. */
 #define FIRST_LIMIT_NS UINT64_C(1000000000)
 #define LIMIT_NS UINT64_C(5000000)
 
 struct base {
-  struct rill__event *event; /* NULL: none */
-  uint64_t ns;               /* of the host's clock */
+  struct rill__event *event; /* NULL if there is none */
+  uint64_t ns;               /* in the host's clock */
 };
 
 struct device_clock {
@@ -33,13 +37,13 @@ struct device_clock {
   struct rill__event *spare; /* linked by next_spare */
   size_t spare_count;
   bool making;
-  uint64_t last;  /* the number of the last base, from 1 on; 0: none */
-  uint64_t tried; /* when one was last asked for, of the host's clock */
+  uint64_t last;  /* number of the last base, from 1 on; 0 if there is none */
+  uint64_t tried; /* when a base was last requested, in the host's clock */
   struct base bases[BASES];
 };
 
 static pthread_mutex_t clocks_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct device_clock clocks[DEVICES]; /* kept from one trace to the next, and until the process ends */
+static struct device_clock clocks[DEVICES]; /* kept from one trace to the next, until the process ends */
 static _Atomic uint64_t zero;
 
 static uint64_t read_clock(void) {
@@ -57,7 +61,7 @@ uint64_t rill__trace_time(uint64_t ns) {
 
 void rill__trace_now_is_zero(void) { atomic_store(&zero, read_clock()); }
 
-/* Under the lock.  NULL if there are too many devices. */
+/* Returns the device's clock, or NULL if there are too many devices. Call it under the lock. */
 static struct device_clock *clock_of(struct rill__device *device) {
   for (int i = 0; i < DEVICES; i++) {
     if (clocks[i].device == NULL) clocks[i].device = device;
@@ -117,8 +121,8 @@ static struct rill__stream *new_stream(struct rill__device *device) {
   return NULL;
 }
 
-/* Records the event and looks when it is complete: `*ns` is that time, give or take half of `*apart`.  False if that
- * takes too long. */
+/* Records the event and polls until it is complete; `*ns` is that time, with an error of up to half of `*apart`.
+ * Returns false if this takes too long. */
 static bool reach_event(struct rill__event *event, struct rill__stream *stream, uint64_t limit, uint64_t *ns,
                         uint64_t *apart) {
   uint64_t before = read_clock(), now = before;
@@ -135,8 +139,8 @@ static bool reach_event(struct rill__event *event, struct rill__stream *stream, 
   return ready;
 }
 
-/* Returns the event, complete, or NULL.  A thread that is interrupted between two looks knows the time badly, so the
- * best of a few attempts counts. */
+/* Returns the complete event, or NULL. The time is inaccurate if the thread is interrupted between two polls, so the
+ * best of several attempts is used. */
 static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t limit,
                                       uint64_t *ns) {
   enum { ATTEMPTS = 8, CLOSE_NS = 20000 };
@@ -147,7 +151,7 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
     uint64_t at = 0, apart = 0;
     if (event == NULL) break;
     if (!reach_event(event, stream, limit, &at, &apart)) {
-      rill__unref(&event->base); /* the driver may still be to reach it */
+      rill__unref(&event->base); /* the driver may not have reached it yet */
       break;
     }
     if (apart < best_apart) {
@@ -162,7 +166,7 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
   return best;
 }
 
-/* Making an event costs a driver more than a record of it. */
+/* Creates events in advance, because creating an event costs more than recording it. */
 static void make_spare_events(struct rill__device *device) {
   enum { AT_ONCE = 64 };
   struct rill__event *made[AT_ONCE];
@@ -196,7 +200,7 @@ static void make_base(struct rill__device *device, struct device_clock *clock) {
 uint64_t rill__trace_base(struct rill__device *device) {
   pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
-  while (clock != NULL && clock->last == 0 && clock->making) { /* another thread makes the first one */
+  while (clock != NULL && clock->last == 0 && clock->making) { /* another thread is creating the first base */
     pthread_mutex_unlock(&clocks_lock);
     (void)sched_yield();
     pthread_mutex_lock(&clocks_lock);
@@ -221,7 +225,7 @@ void rill__trace_clocks_renew(void) {
     struct rill__device *const device = clock->device;
     const bool known = device != NULL && clock->last != 0 && !clock->making;
     const bool old =
-        known && read_clock() - clock->tried > SPAN_NS; /* one that was not reached is not asked for at once */
+        known && read_clock() - clock->tried > SPAN_NS; /* after a failed attempt, waits before the next one */
     const bool few = known && clock->spare_count < FEW_EVENTS;
     if (old) clock->making = true;
     pthread_mutex_unlock(&clocks_lock);
@@ -236,7 +240,7 @@ bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns)
   float ms = 0;
   pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
-  const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1; /* one may be being replaced */
+  const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1; /* one base may be being replaced */
   const struct base from = known ? clock->bases[base % BASES] : (struct base){ NULL, 0 };
   pthread_mutex_unlock(&clocks_lock);
   if (!known || RILL_DISPATCH(event, event, elapsed, from.event, event, &ms) != RILL_OK) return false;

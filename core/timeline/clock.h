@@ -1,29 +1,30 @@
-/* When the work of a device ran, in the time of the host. */
+/* The times at which work of a device ran, in the host's clock. */
 #ifndef RILL_CORE_TIMELINE_CLOCK_H
 #define RILL_CORE_TIMELINE_CLOCK_H
 
 #include "core/object/core.h"
 
-/* Since the trace began, in nanoseconds. */
+/* Return the time since the trace began in ns, and set that time to zero. */
 uint64_t rill__trace_now(void);
 void rill__trace_now_is_zero(void);
-/* A time of CLOCK_MONOTONIC as such a one; 0 if it was before. */
+/* Converts a time of CLOCK_MONOTONIC to a time of the trace; 0 if it is before the trace. */
 uint64_t rill__trace_time(uint64_t ns);
 
-/* An event with timing that nobody else has, or NULL; and the end of some, which are of one device or NULL.  Events are
- * made in advance and used again. */
+/* Returns an event with timing that no other thread has, or NULL. Events are created in advance and recycled. */
 struct rill__event *rill__trace_event_take(struct rill__device *device);
+/* Recycles events, each of which is NULL or of the same device. */
 void rill__trace_events_put(struct rill__event *const *events, size_t count);
 
-/* A point of the device's own time that is known in the host's, not long before now; 0 if there is none.  The first
- * time it asks the driver, for up to a second, and makes events. */
+/* Returns a recent point that is known in both the device's and the host's clock; 0 if there is none. The first call
+ * queries the driver, for up to a second, and creates events. */
 uint64_t rill__trace_base(struct rill__device *device);
 
-/* By the thread of the trace, again and again: makes a new point for each device whose last one is old, which takes
- * some milliseconds at most, and events where few are left. */
+/* Called repeatedly by the thread of the trace: creates a new point for each device whose last one is old, which takes
+ * some milliseconds at most, and creates events for devices that have few left. */
 void rill__trace_clocks_renew(void);
 
-/* When `event`, which is complete, was reached, measured from `base`.  False if the driver does not tell. */
+/* Computes when `event`, which is complete, was reached, measured from `base`. Returns false if the driver does not
+ * provide the time. */
 bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns);
 
 void rill__trace_clock_after_fork(void);

@@ -14,14 +14,14 @@ enum { BUFFER_BYTES = 1 << 16, EVENT_BYTES = 2048 };
 
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  int fd; /* -1: none */
+  int fd; /* -1 if no file is open */
   bool failed;
   uint64_t written, limit, dropped;
   size_t used;
   char buffer[BUFFER_BYTES];
 } file = { .fd = -1 };
 
-/* The functions below up to the public ones: under the lock. */
+/* Call the functions below, up to the public ones, under the lock. */
 
 static void write_buffer(void) {
   size_t done = 0;
@@ -105,7 +105,7 @@ bool rill__trace_file_close(uint64_t unfinished) {
 }
 
 void rill__trace_file_abandon(void) {
-  pthread_mutex_init(&file_lock, NULL); /* another thread may have had it */
+  pthread_mutex_init(&file_lock, NULL); /* another thread may have held it */
   if (file.fd >= 0) (void)close(file.fd);
   file.fd = -1;
   file.used = 0;
@@ -125,7 +125,7 @@ void rill__json_escape(char *out, size_t size, const char *text) {
     }
     const size_t length = strlen(one);
     if (used + length >= size) {
-      while (used > 0 && (out[used - 1] & 0x80) != 0) used--; /* no part of a character */
+      while (used > 0 && (out[used - 1] & 0x80) != 0) used--; /* never ends inside a multi-byte character */
       break;
     }
     memcpy(out + used, one, length);

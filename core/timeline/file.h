@@ -1,5 +1,6 @@
-/* The file of a timeline: a list of events in the JSON of Chrome's trace viewer, which Perfetto reads.  It grows event
- * by event, and viewers read a list without its end, so a program that crashes leaves a file that can be read. */
+/* The file of a timeline: a list of events in the JSON format of Chrome's trace viewer, which Perfetto also reads. The
+ * file grows event by event, and viewers accept a list without its end, so a program that crashes leaves a readable
+ * file. */
 #ifndef RILL_CORE_TIMELINE_FILE_H
 #define RILL_CORE_TIMELINE_FILE_H
 
@@ -8,27 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates the file, or empties it.  One at a time; `limit`: in bytes. */
+/* Creates the file, or truncates it. Only one file is open at a time. `limit`: maximum size in bytes. */
 rill_status rill__trace_file_open(const char *path, uint64_t limit);
 
-/* Adds one event, given as a JSON object.  What the limit or a full disk has no room for is counted as dropped.  Any
- * thread; without an open file, nothing happens. */
+/* Adds one event, formatted as a JSON object. Events for which the limit or a full disk leaves no room are counted as
+ * dropped. May be called by any thread; does nothing if no file is open. */
 void rill__trace_file_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Counts an event as dropped. */
 void rill__trace_file_drop(void);
 
-/* Hands what has been added to the system, so that it outlives the process. */
+/* Writes everything that was added, so that it survives the process. */
 void rill__trace_file_flush(void);
 
-/* Ends the list, with `unfinished` events that have no end yet, and closes the file.  False if something was dropped
- * because the disk was full or failed. */
+/* Writes the end of the list, with the number of events that are unfinished, and closes the file. Returns false if
+ * events were lost because writing failed, for example on a full disk. */
 bool rill__trace_file_close(uint64_t unfinished);
 
-/* In the child of a fork: the file is the parent's. */
+/* Called in the child of a fork: the file belongs to the parent. */
 void rill__trace_file_abandon(void);
 
-/* Writes `text` as the inside of a JSON string, cut to what fits. */
+/* Escapes `text` for use inside a JSON string, cut to what fits. */
 void rill__json_escape(char *out, size_t size, const char *text);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What both sides agree on: numbers of tables, of modules in the first table, and of functions in the core module. */
+/* Numbers of NVTX's interface: the tables, the modules in the first table, and the functions in the core module. */
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3, INTERFACE_VERSION = 3 };
 enum { MODULE_CORE = 1, MODULE_SYNC = 6, MODULES };
 enum { CORE_PUSH = 9, CORE_POP = 11, MOST_FUNCTIONS = 16 };
@@ -14,7 +14,7 @@ enum { CORE_PUSH = 9, CORE_POP = 11, MOST_FUNCTIONS = 16 };
 typedef void any_function(void);
 typedef any_function **const *function_table; /* entry 0 is NULL */
 
-/* How many functions a module has, and one more; and the functions, which the profiler sets. */
+/* The number of functions of each module, plus one; and the functions, which the profiler sets. */
 static const unsigned module_sizes[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
 static any_function *functions[MODULES][MOST_FUNCTIONS];
 static any_function **entries[MODULES][MOST_FUNCTIONS + 1];
@@ -51,7 +51,7 @@ static void prepare_entries(void) {
 bool rill__injection_open(int (**push)(const char *name), int (**pop)(void)) {
   const char *const path = secure_getenv("NVTX_INJECTION64_PATH");
   if (sizeof(void *) != 8 || path == NULL || path[0] == '\0') return false;
-  void *const library = dlopen(path, RTLD_LAZY); /* kept: it stays loaded */
+  void *const library = dlopen(path, RTLD_LAZY); /* never closed, so it stays loaded */
   void *const symbol = library != NULL ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
   int (*initialize)(const void *(*get_table)(uint32_t table)) = NULL;
   if (symbol == NULL) return false;

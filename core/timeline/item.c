@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- by the thread that submits: copies what may be gone later ---- */
+/* ---- called by the submitting thread: copy what may be destroyed later ---- */
 
 static void keep_label(struct rill__trace_item *item, const char *label) {
   const size_t length = label != NULL ? strnlen(label, sizeof item->label - 1) : 0;
@@ -17,7 +17,7 @@ static void keep_label(struct rill__trace_item *item, const char *label) {
   item->label[length] = '\0';
 }
 
-/* Copies through memory that a GPU's driver does not know are copied by the host first. */
+/* Returns true for memory that a GPU's driver does not know; the host copies such memory to a staging buffer first. */
 static bool is_pageable(struct rill__device *device, const void *p, uint32_t kind) {
   bool known = false;
   if (kind != RILL_MEMORY_UNKNOWN || device->backend->memory->is_known == NULL) return false;
@@ -74,7 +74,7 @@ void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_
   keep_label(item, note->group);
 }
 
-/* ---- by the thread that writes ---- */
+/* ---- called by the writing thread ---- */
 
 static const char *place_name(uint32_t kind) {
   switch (kind) {
@@ -100,7 +100,7 @@ static void name_object(const char *category, const char *name, const char *labe
                  label[0] != '\0' ? " " : "", label, label);
 }
 
-/* Category, name and arguments, without the end of these. */
+/* Writes category, name and arguments, without the end of the arguments. */
 static void name_item(const struct rill__trace_item *item, char *text, size_t size) {
   char name[RILL__TRACE_NAME_BYTES], label[RILL__TRACE_NAME_BYTES];
   const unsigned long long bytes = item->memory.bytes;
@@ -159,7 +159,7 @@ static void write_bar(const struct rill__trace_line *line, const struct rill__tr
                        RILL__US(item->submitted), item->null_stream ? ",\"null_stream\":true" : "");
 }
 
-/* When it began and ended.  False if that is not known. */
+/* Finds when the operation began and ended; returns false if that is not known. */
 static bool find_times(struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t *begin,
                        uint64_t *end) {
   if (item->ran) {
@@ -176,12 +176,13 @@ static bool find_times(struct rill__trace_line *line, const struct rill__trace_i
   return item->follows_before ? knows_before : rill__trace_time_of(item->start, item->base, begin);
 }
 
-/* Times are known to some tenths of a microsecond, so bars might overlap by as much; one that began inside another one
- * is drawn inside. */
+/* Times have an error of some tenths of a microsecond, so bars could overlap by as much; they are moved apart. A bar of
+ * a nested operation is drawn inside the outer one. */
 void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item) {
   uint64_t begin = 0, end = 0;
   if (item->kind == RILL__OBSERVED_RECORD) {
-    /* A viewer ties an arrow to the bar that its end lies in, so one from a record leaves the bar before it. */
+    /* A viewer attaches an arrow to the bar that contains its end, so the arrow of a record starts in the bar before
+     * it. */
     if (line->end != 0) write_arrow(line, 's', item->arrow, middle_of(line));
     return;
   }

@@ -1,13 +1,14 @@
-/* The trace: the observer, the records of calls, and the thread that writes (rill/trace.h).
+/* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
- * The threads of the program leave small records of their calls here and of operations in core/timeline/tracks.h.  One
- * thread formats and writes them every TICK_NS, and hands the file to the system: what a process that is killed loses
- * is what became complete since.
+ * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h. One thread
+ * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed only loses what
+ * became complete since then.
  *
  * Invariants
- * - Records of calls are in two lists, of which threads add to one, under `calls_lock`; only who has `writing` changes
- *   which, and writes the other one.
- * - A thread that finds its list full writes the lists itself, so no call is dropped. */
+ * - Records of calls are in two lists. Threads add to one of them under `calls_lock`. Only the thread that has
+ *   `writing` switches the lists, and writes the other one.
+ * - A thread that finds the list full writes the lists itself, so no call is dropped.
+ */
 #include "core/timeline/timeline.h"
 
 #include "core/held/held.h"
@@ -26,7 +27,7 @@
 
 enum { CALLS = 4096, CALLS_MANY = CALLS / 2, COUNTED_DEVICES = 64, TICK_NS = 10000000 };
 
-static struct { /* the memory that was allocated since the trace began, less what was freed */
+static struct { /* bytes allocated since the trace began minus bytes freed */
   const struct rill__device *device;
   int64_t bytes;
 } counts[COUNTED_DEVICES];
@@ -34,15 +35,15 @@ static pthread_mutex_t counts_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { IDLE, CHANGING, RUNNING };
 static _Atomic uint32_t state;
 
-/* An observed call, from before it to after it; calls nest, as a wait that hands over held work does. */
+/* An observed call, between its two notifications. Calls nest: a record, for example, may submit held work. */
 enum { DEPTH = 8 };
 struct begun {
   uint64_t ns;
-  struct rill__trace_item *item; /* NULL: nothing to time */
+  struct rill__trace_item *item; /* NULL if there is nothing to time */
 };
 static _Thread_local struct begun begun[DEPTH] __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t nesting __attribute__((tls_model("initial-exec")));
-static _Thread_local uint64_t introduced_in __attribute__((tls_model("initial-exec"))); /* the number of a trace */
+static _Thread_local uint64_t introduced_in __attribute__((tls_model("initial-exec"))); /* number of a trace */
 
 /* ---- tracks of threads ---- */
 
@@ -56,7 +57,7 @@ void rill__trace_introduce(unsigned process, const char *process_name, uint64_t 
                        process, (unsigned long long)track, text);
 }
 
-/* The calling thread's track. */
+/* Returns the calling thread's track. */
 static uint64_t thread_track(void) {
   const uint64_t number = rill__self->number, trace = rill__trace_number();
   if (introduced_in != trace) {
@@ -72,16 +73,16 @@ static uint64_t thread_track(void) {
 
 struct call {
   uint64_t begin, end, thread, trace;
-  const char *api; /* NULL: a typed launch */
+  const char *api; /* NULL for a typed launch */
   int32_t status;
   bool waits;
 };
 
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* before the other one */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* taken before calls_lock */
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call calls[2][CALLS];
 static size_t calls_count;
-static unsigned calls_added; /* which of them */
+static unsigned calls_added; /* index of the list that threads add to */
 
 static void write_call(const struct call *call) {
   rill__trace_file_add("{\"ph\":\"X\",\"pid\":%d,\"tid\":%llu,\"ts\":" RILL__US_FORMAT ",\"dur\":" RILL__US_FORMAT
@@ -120,7 +121,7 @@ static void write_all(bool wait) {
   write_calls();
 }
 
-/* Until the next tick, unless something is to be done now; false when the trace ends. */
+/* Waits for the next tick, or until something has to be done at once. Returns false when the trace ends. */
 static bool rest(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -140,7 +141,7 @@ static bool rest(void) {
 }
 
 static void *write_trace(void *unused) {
-  if (rill__thread_attach() == NULL) return unused; /* who ends the trace writes it */
+  if (rill__thread_attach() == NULL) return unused; /* the thread that ends the trace writes it */
   rill__errors_suspend();
   while (rest()) {
     write_all(false);
@@ -160,7 +161,7 @@ static rill_status start_writer(void) {
   (void)pthread_condattr_destroy(&monotonic);
   writer.ends = writer.hurries = false;
   (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are left to the program's own threads */
   writer.runs = pthread_create(&writer.thread, NULL, write_trace, NULL) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   RILL_REQUIRE(writer.runs, RILL_ERROR_OUT_OF_MEMORY, "there is no thread to write the trace with");
@@ -243,7 +244,7 @@ static rill_status end_observed(struct rill__observed *what, rill_status status)
   const struct begun mine = begun[nesting];
   const uint64_t now = rill__trace_now();
   rill__errors_suspend();
-  add_call(&(struct call){ .begin = mine.ns < now ? mine.ns : now, /* or before this trace */
+  add_call(&(struct call){ .begin = mine.ns < now ? mine.ns : now, /* it may have begun before this trace */
                            .end = now,
                            .thread = thread_track(),
                            .trace = rill__trace_number(),
@@ -270,7 +271,7 @@ void rill__timeline_note_begin(struct rill__stream *stream, const rill_stream_no
 }
 
 void rill__timeline_note_end(struct rill__stream *stream) {
-  if (rill__trace_number() == 0) return; /* there has been no trace: none is open */
+  if (rill__trace_number() == 0) return; /* there was no trace, so no note is open */
   rill__errors_suspend();
   rill__trace_note_end(stream);
   rill__errors_resume();
@@ -304,7 +305,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   }
   if (!atomic_exchange(&ends_with_process, true)) (void)atexit(end_with_process);
   rill__trace_now_is_zero();
-  pthread_mutex_lock(&counts_lock); /* calls that the last trace has seen begin may still end */
+  pthread_mutex_lock(&counts_lock); /* calls that the last trace saw begin may still end */
   memset(counts, 0, sizeof counts);
   pthread_mutex_unlock(&counts_lock);
   rill__trace_renew();
@@ -358,7 +359,7 @@ void rill__timeline_range_pop(void) {
 }
 
 void rill__timeline_after_fork(void) {
-  (void)pthread_mutex_init(&counts_lock, NULL); /* other threads may have had these */
+  (void)pthread_mutex_init(&counts_lock, NULL); /* other threads may have held these */
   (void)pthread_mutex_init(&writing, NULL);
   (void)pthread_mutex_init(&calls_lock, NULL);
   (void)pthread_mutex_init(&writer.lock, NULL);

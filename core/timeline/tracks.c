@@ -12,27 +12,29 @@
 
 enum {
   BUCKETS = 256,
-  KEPT_TRACKS = 1024,   /* more than these are forgotten when they have nothing to time */
-  MOST_PENDING = 16384, /* operations; what comes beyond is dropped */
-  MANY_PENDING = 8192,  /* pending operations from which the thread of the trace does not wait for its time */
+  KEPT_TRACKS = 1024,   /* if there are more, tracks without operations are freed */
+  MOST_PENDING = 16384, /* limit on operations; further operations are dropped */
+  MANY_PENDING = 8192,  /* number of pending operations from which the thread of the trace starts early */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
-  ASK_AGAIN = 4, /* operations after which a stream that was idle is asked again */
+  ASK_AGAIN = 4, /* number of operations after which a stream that was idle is queried again */
   ARROWS = 4096
 };
 
 struct track {
   struct track *next;
-  uint64_t number; /* the stream's */
-  uint64_t trace;  /* in which it was introduced */
+  uint64_t number; /* number of the stream */
+  uint64_t trace;  /* the trace in which the track was introduced */
   struct rill__trace_line line;
   bool harvested;
   uint32_t users;
   _Atomic uint32_t asking;
-  uint64_t submitted; /* operations of the stream when the latest had its end; what comes next follows it directly */
-  _Atomic uint32_t not_asked;      /* operations for which the driver is not asked, since the stream was idle lately */
-  struct rill__trace_item *latest; /* with an end event; NULL: it has been taken out */
-  struct rill__trace_item *opened; /* the latest note that has not ended, linked by `outer` */
+  /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
+  uint64_t submitted;
+  /* operations for which the driver is still not queried, because the stream was recently idle */
+  _Atomic uint32_t not_asked;
+  struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
+  struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
   struct rill__trace_item *first, **last;
   size_t count;
 };
@@ -72,7 +74,7 @@ static struct track **find_track(uint64_t number) {
   return link;
 }
 
-/* NULL if memory ran out. */
+/* Returns the stream's track; NULL if memory ran out. */
 static struct track *track_of(const struct rill__stream *stream) {
   struct track **const link = find_track(stream->number);
   if (*link != NULL) return *link;
@@ -87,7 +89,7 @@ static struct track *track_of(const struct rill__stream *stream) {
   return track;
 }
 
-/* NULL if memory ran out, or as many as can be are pending. */
+/* Returns a record; NULL if memory ran out or the limit of pending operations is reached. */
 static struct rill__trace_item *take_item(void) {
   if (atomic_load_explicit(&pending, memory_order_relaxed) >= MOST_PENDING) return NULL;
   if (free_items == NULL) {
@@ -123,7 +125,7 @@ static void add_to_track(struct track *track, struct rill__trace_item *item) {
   track->count++;
 }
 
-/* Takes the track to look at; NULL if another thread has it. */
+/* Takes the track for harvesting; NULL if another thread has it. */
 static struct track *take_track(struct track *track) {
   if (track == NULL || track->harvested) return NULL;
   track->harvested = true;
@@ -143,7 +145,7 @@ static void leave_track(struct track *track) {
   if (track->first == NULL && track->users == 0 && track_count > KEPT_TRACKS) unlink_track(track);
 }
 
-/* ---- submitting; under no lock but where a function takes it ---- */
+/* ---- submitting; call these without a lock ---- */
 
 static void free_item(struct rill__trace_item *item) {
   struct rill__event *const events[] = { item->start, item->end };
@@ -153,8 +155,8 @@ static void free_item(struct rill__trace_item *item) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `follows`: the end of the operation before it, if only a question to the driver keeps it
- * from being the start of this one; then the track is marked as one that asks. */
+/* An operation that starts. `follows`: the end event of the operation before it, if only a query to the driver has to
+ * decide whether that end is also the start of this operation; the track then counts a thread that queries. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
@@ -189,7 +191,7 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
   return item != NULL;
 }
 
-/* Whether the stream still works on what is before. */
+/* Returns true if the stream is still executing the operation before. */
 static bool is_busy_with(const struct starting *starting) {
   bool ready = true;
   if (starting->follows == NULL) return false;
@@ -228,7 +230,8 @@ struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, ui
   return NULL;
 }
 
-/* The arrow from the last record of an event to the waits for it; of two events in one place the latter counts. */
+/* Returns the arrow from the last record of an event to the waits for it. If two events share a place in the table, the
+ * later one is used. */
 static uint64_t arrow_of(const struct rill__observed *what) {
   if (what->kind != RILL__OBSERVED_RECORD && what->kind != RILL__OBSERVED_WAIT) return 0;
   const struct rill__event *const event = what->event.event;
@@ -275,7 +278,7 @@ void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note 
   item->outer = starting.track->opened;
   starting.track->opened = item;
   add_to_track(starting.track, item);
-  pthread_mutex_unlock(&tracks_lock); /* it is a user of the track until it ends */
+  pthread_mutex_unlock(&tracks_lock); /* the note is a user of the track until it ends */
 }
 
 void rill__trace_note_end(struct rill__stream *stream) {
@@ -309,7 +312,8 @@ void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *n
 
 /* ---- writing what is complete ---- */
 
-/* Whether the first `count` operations are complete, or never will be: the last one that has an event tells. */
+/* Returns true if the first `count` operations are complete or will never be. Only the last operation with an event is
+ * queried. */
 static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count, bool wait) {
   bool ready = true;
   while (count > 0 && items[count - 1]->end == NULL) count--;
@@ -320,7 +324,7 @@ static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count
   return status != RILL_OK || ready;
 }
 
-/* The operations of a track from its first on, up to a note that has not ended. */
+/* Lists the operations of a track from its first one, up to a note that has not ended. */
 static size_t list_items(struct track *track, struct rill__trace_item *items[BATCH]) {
   size_t count = 0;
   pthread_mutex_lock(&tracks_lock);
@@ -330,11 +334,12 @@ static size_t list_items(struct track *track, struct rill__trace_item *items[BAT
   return count;
 }
 
-/* How many of them have ended: all are asked first, then halves. */
+/* Returns the number of listed operations that have ended: queries all of them first, and then searches by
+ * bisection. */
 static size_t count_ended(struct rill__trace_item *const items[BATCH], size_t count, bool wait) {
   if (have_ended(items, count, wait)) return count;
   size_t ended = 0;
-  while (ended + 1 < count) { /* the first `ended` have, the first `count` have not */
+  while (ended + 1 < count) { /* the first `ended` have ended, the first `count` have not */
     const size_t middle = ended + (count - ended) / 2;
     if (have_ended(items, middle, false)) {
       ended = middle;
@@ -345,7 +350,7 @@ static size_t count_ended(struct rill__trace_item *const items[BATCH], size_t co
   return ended;
 }
 
-/* Takes out the first ones, but not one that a thread asks for; gives how many. */
+/* Removes the first operations, but not one whose end a thread is querying; returns the number removed. */
 static size_t take_items(struct track *track, struct rill__trace_item *const items[BATCH], size_t count) {
   pthread_mutex_lock(&tracks_lock);
   for (size_t i = count; i-- > 0;) {
@@ -378,7 +383,7 @@ static void give_back(struct rill__trace_item *const items[BATCH], size_t count)
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* Writes some operations of a track that the caller has taken; gives how many. */
+/* Writes some operations of a track that the caller has taken; returns the number written. */
 static size_t harvest_some(struct track *track, bool wait) {
   struct rill__trace_item *items[BATCH] = { NULL };
   const uint64_t trace = rill__trace_number();
@@ -399,7 +404,7 @@ static void harvest_track(struct track *track, bool wait) {
     pthread_mutex_lock(&tracks_lock);
     more = count > 0 || (wait && track->first != NULL && !track->first->open);
     pthread_mutex_unlock(&tracks_lock);
-    if (more && count == 0) (void)sched_yield(); /* a thread asks for the last one at this moment */
+    if (more && count == 0) (void)sched_yield(); /* a thread is querying the last one at this moment */
   }
   rill__errors_resume();
   pthread_mutex_lock(&tracks_lock);
@@ -410,7 +415,8 @@ static void harvest_track(struct track *track, bool wait) {
 void rill__trace_harvest(bool wait) {
   if (atomic_load(&pending) == 0) return;
   for (uint32_t i = 0; i < BUCKETS; i++) {
-    uint64_t done = 0; /* tracks of a bucket are visited in the order of their numbers, since they come and go */
+    /* visits the tracks of a bucket in the order of their numbers, because tracks are added and removed meanwhile */
+    uint64_t done = 0;
     for (;;) {
       struct track *next = NULL;
       pthread_mutex_lock(&tracks_lock);
@@ -433,7 +439,7 @@ void rill__trace_harvest(bool wait) {
 
 /* ---- the end of a trace ---- */
 
-/* Takes the first operation out of a track that nobody harvests; NULL if there is none. */
+/* Removes the first operation of a track that no thread is harvesting; NULL if there is none. */
 static struct rill__trace_item *take_first(struct track *track) {
   struct rill__trace_item *const item = track->first;
   if (item == NULL || item->open || (item == track->latest && atomic_load(&track->asking) != 0)) return NULL;
@@ -468,7 +474,7 @@ uint64_t rill__trace_forget(void) {
 }
 
 void rill__trace_tracks_after_fork(void) {
-  pthread_mutex_init(&tracks_lock, NULL); /* another thread may have had it */
+  pthread_mutex_init(&tracks_lock, NULL); /* another thread may have held it */
   for (uint32_t i = 0; i < BUCKETS; i++) tracks[i] = NULL;
   free_items = NULL;
   track_count = 0;

@@ -25,7 +25,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find(void) {
   for (int i = 0; i < KNOWN; i++) {
-    void *const library = dlopen(known[i].library, RTLD_LAZY | RTLD_NOLOAD); /* kept: it stays loaded */
+    void *const library = dlopen(known[i].library, RTLD_LAZY | RTLD_NOLOAD); /* never closed, so it stays loaded */
     void *const push = library != NULL ? dlsym(library, known[i].push) : NULL;
     void *const pop = library != NULL ? dlsym(library, known[i].pop) : NULL;
     if (push == NULL || pop == NULL) continue;
@@ -33,7 +33,7 @@ static void find(void) {
     memcpy(&loaded[loaded_count].pop, &pop, sizeof pop);
     loaded_count++;
   }
-  /* The library of NVTX hands its ranges to the same profiler. */
+  /* The NVTX library passes its ranges to the same profiler. */
   const bool has_nvtx = loaded_count > 0 && dlopen(known[0].library, RTLD_LAZY | RTLD_NOLOAD) != NULL;
   if (!has_nvtx && rill__injection_open(&loaded[loaded_count].push, &loaded[loaded_count].pop)) loaded_count++;
 }

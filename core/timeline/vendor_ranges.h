@@ -1,5 +1,5 @@
-/* Ranges of the vendors' profilers: NVTX and ROCTX, where the program or a profiler has loaded the library, or a
- * profiler waits for NVTX 3. */
+/* Ranges for the vendors' profilers: NVTX and ROCTX, if the program or a profiler has loaded the library, or if a
+ * profiler uses NVTX 3. */
 #ifndef RILL_CORE_TIMELINE_VENDOR_RANGES_H
 #define RILL_CORE_TIMELINE_VENDOR_RANGES_H
 
