@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The first part with this stream or a greater one. */
+/* Returns the index of the first part with this stream or a greater one. */
 static uint32_t find_part(const struct rill__clock *clock, uint64_t stream) {
   uint32_t low = 0, high = clock->count;
   while (low < high) {
@@ -58,7 +58,7 @@ bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t posi
   return true;
 }
 
-/* From the end, so that parts move to where nothing is needed any more. */
+/* Merges from the end, so that each part moves to a place that is no longer needed. */
 bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other) {
   uint32_t both = 0;
   for (uint32_t i = 0, j = 0; i < clock->count && j < other->count;) {

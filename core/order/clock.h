@@ -1,7 +1,8 @@
-/* Vector clocks: how far the work of each stream is known to come before something.
+/* Vector clocks: up to which position the work of each stream is known to precede something.
  *
- * A clock has a pair (stream, position) for each stream of which it knows anything that the host does not know by
- * itself, sorted by stream.  Positions count the operations of a stream from 1 on. */
+ * A clock has a pair (stream, position) for each stream about which it knows more than the host does; the pairs are
+ * sorted by stream. Positions count the operations of a stream, starting at 1.
+ */
 #ifndef RILL_CORE_ORDER_CLOCK_H
 #define RILL_CORE_ORDER_CLOCK_H
 
@@ -17,17 +18,18 @@ struct rill__clock {
   uint32_t count, room;
 };
 
-/* The position up to which the clock knows the stream; 0 if it does not. */
+/* Returns the position up to which the clock knows the stream; 0 if it does not know the stream. */
 uint64_t rill__clock_get(const struct rill__clock *clock, uint64_t stream);
 
-/* Each makes the clock know at least that much.  False without host memory; the clock is then as it was. */
+/* Raise the clock to at least that knowledge. They return false if there is no host memory; the clock is unchanged
+ * then. */
 bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t position);
 bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other);
 
-/* Drops the parts for which `is_known` holds. */
+/* Removes the parts for which `is_known` returns true. */
 void rill__clock_prune(struct rill__clock *clock, bool (*is_known)(void *user, uint64_t stream, uint64_t position),
                        void *user);
 
-void rill__clock_free(struct rill__clock *clock); /* it is empty then */
+void rill__clock_free(struct rill__clock *clock); /* leaves an empty clock */
 
 #endif

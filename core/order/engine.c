@@ -1,4 +1,4 @@
-/* Streams, events and the host. */
+/* The engine: streams, events and the host. */
 #include "core/backend.h"
 #include "core/object/assert.h"
 #include "core/order/state.h"
@@ -107,13 +107,13 @@ void rill__order_begin(struct rill__order *order, uint64_t stream, uint32_t grou
   if (timeline != NULL) timeline->group = group;
 }
 
-/* A stream that is not found any more is asked about by nobody. */
+/* A stream that cannot be found counts as seen: nothing needs it any more. */
 static bool is_seen(void *user, uint64_t stream, uint64_t position) {
   const struct rill__timeline *timeline = rill__timeline_find(user, stream);
   return timeline == NULL || position <= timeline->seen;
 }
 
-/* `pruned`: how many parts the clock had when it was last pruned. */
+/* `pruned`: number of parts that the clock had when it was last pruned. */
 static bool join_clock(struct rill__order *order, struct rill__clock *clock, const struct rill__clock *other,
                        uint32_t *pruned) {
   enum { FEW = 8 };
@@ -270,7 +270,8 @@ void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uin
 
 /* ---- operations with memory ---- */
 
-/* From here on anything may come after all that has been submitted. */
+/* If the operation exchanges signals with an earlier one, anything may come after everything that has been submitted so
+ * far. */
 static void note_signals(struct rill__order *order, const struct rill__access_by *by,
                          const struct rill__order_range *ranges, size_t count) {
   bool signals = false;
@@ -359,7 +360,7 @@ static void drop_group(struct rill__numbered *item) {
 }
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
-/* Streams that go on begin anew: what they were given before is not remembered of any memory. */
+/* Streams that continue start anew: what was submitted to them before is forgotten for all memory. */
 void rill__order_give_up(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);

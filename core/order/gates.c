@@ -1,4 +1,5 @@
-/* What may hold an operation back until the host has done something: host calls, and kernels that poll. */
+/* Gates: operations that may not finish until the host has done something, which are host calls and kernels that
+ * poll. */
 #include "core/object/assert.h"
 #include "core/order/state.h"
 
@@ -11,7 +12,7 @@ static void end_gate(struct rill__order *order, struct rill__gate *gate) {
   rill__timeline_let_go(order, gate->timeline);
 }
 
-/* After many host calls were pending. */
+/* Frees memory after many host calls were pending. */
 static void shrink_gates(struct rill__order *order) {
   enum { FEW = 1024 };
   if (order->gate_room <= FEW || order->gate_count > order->gate_room / 8) return;
@@ -21,7 +22,7 @@ static void shrink_gates(struct rill__order *order) {
   order->gate_room /= 4;
 }
 
-/* Drops the gates that hold nothing back any more. */
+/* Removes the gates that are open. */
 static void drop_open(struct rill__order *order) {
   size_t kept = 0;
   for (size_t i = 0; i < order->gate_count; i++) {
@@ -50,7 +51,7 @@ bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate) {
   return false;
 }
 
-/* The last operation of the timeline. */
+/* Adds a gate for the last operation of the timeline. */
 static bool add_gate(struct rill__order *order, struct rill__timeline *timeline, bool polls) {
   const bool full = order->gate_count == order->gate_room;
   if (full) drop_open(order);
@@ -119,7 +120,7 @@ void rill__order_call_start(struct rill__order *order, uint64_t call) {
   if (gate->timeline->seen < gate->position - 1) gate->timeline->seen = gate->position - 1;
 }
 
-/* ---- findings that wait ---- */
+/* ---- pending findings ---- */
 
 bool rill__pending_add(struct rill__order *order, const struct rill__order_finding *finding,
                        struct rill__timeline *timeline, uint64_t gate) {
@@ -154,8 +155,8 @@ void rill__pending_look(struct rill__order *order) {
   }
 }
 
-/* What a gate waited for was before it opened: an operation that the host had not seen complete by then was not among
- * that. */
+/* A gate waited only for operations before it opened. If the host had not seen an operation complete by then, the gate
+ * did not wait for that operation. */
 void rill__pending_decide(struct rill__order *order) {
   size_t kept = 0;
   for (size_t i = 0; i < order->pending_count; i++) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The links that lead past `p`: in each list the one to the first interval that ends after it. */
+/* Finds the links across `p`: in each list the link to the first interval that ends after it. */
 static void find_links(struct rill__intervals *map, uintptr_t p, struct rill__interval **links[]) {
   struct rill__interval **list = map->first;
   for (uint32_t level = RILL__INTERVAL_LEVELS; level-- > 0;) {
@@ -21,7 +21,7 @@ struct rill__interval *rill__intervals_from(const struct rill__intervals *map, u
   return list[0];
 }
 
-/* One more level for each bit that is set in a row. */
+/* Chooses one more level for each consecutive bit that is set. */
 static uint32_t choose_levels(struct rill__intervals *map) {
   uint32_t bits = map->random != 0 ? map->random : 1, levels = 1;
   bits ^= bits << 13;

@@ -1,8 +1,10 @@
-/* Invariants
- * - What waits is a list in the order of the calls.  It is empty or begins with a kernel that has not reported its
- * accesses.
- * - A kernel that has not reported its accesses is in the table of those that are awaited, under its token; no other
- * note is. */
+/* The journal of calls to the engine (core/order/journal.h).
+ *
+ * Invariants
+ * - The waiting notes are a list in the order of the calls. It is empty or begins with a kernel that has not reported
+ *   its accesses.
+ * - A kernel that has not reported its accesses is in the table of awaited kernels, under its token; no other note is.
+ */
 #include "core/order/journal.h"
 
 #include "core/object/assert.h"
@@ -32,20 +34,20 @@ enum note_kind {
 };
 
 struct note {
-  struct rill__numbered base; /* the token, of a kernel that has not reported its accesses; else 0 */
+  struct rill__numbered base; /* the token, for a kernel that has not reported its accesses; else 0 */
   struct note *next;
   enum note_kind kind;
   enum rill__touch_kind touch;
-  uint64_t stream, event; /* or a host call */
+  uint64_t stream, event; /* event, or number of a host call */
   uint32_t group, mask, flags;
   uintptr_t begin;
   size_t size;
-  struct rill__order_op *op; /* referenced, while it waits; or NULL */
+  struct rill__order_op *op; /* referenced while the note waits; may be NULL */
   size_t count;
-  const struct rill__order_range *ranges; /* while it waits, from malloc */
+  const struct rill__order_range *ranges; /* from malloc while the note waits */
 };
 
-/* A host call's gate in the engine. */
+/* The gate of a host call in the engine. */
 struct call {
   struct rill__numbered base;
   uint64_t gate;
@@ -54,7 +56,7 @@ struct call {
 struct rill__journal {
   struct rill__order *order;
   struct note *first, **end;
-  size_t bytes; /* of what waits */
+  size_t bytes; /* size of the waiting notes */
   struct rill__number_table awaited, calls;
   bool was_full;
 };
@@ -135,7 +137,7 @@ static void free_note(struct rill__journal *journal, struct note *note) {
 
 static bool is_awaited(const struct note *note) { return note->base.number != 0; }
 
-/* Gives the engine what no kernel is awaited before. */
+/* Passes the notes before the first awaited kernel to the engine. */
 static void apply_known(struct rill__journal *journal) {
   while (journal->first != NULL && !is_awaited(journal->first)) {
     struct note *const note = journal->first;
@@ -167,7 +169,7 @@ static struct rill__order_range *copy_ranges(const struct rill__order_range *ran
   return copy;
 }
 
-/* A copy of the note at the end of the list; false without host memory. */
+/* Appends a copy of the note to the list; returns false if there is no host memory. */
 static bool add_note(struct rill__journal *journal, const struct note *note) {
   struct note *copy = malloc(sizeof *copy);
   struct rill__order_range *ranges = copy_ranges(note->ranges, note->count);
@@ -280,13 +282,13 @@ void rill__journal_call_end(struct rill__journal *journal, uint64_t call) {
   take(journal, &(struct note){ .kind = NOTE_CALL_END, .event = call });
 }
 
-/* ---- what kernels report ---- */
+/* ---- reports of kernels ---- */
 
 static struct note *find_awaited(const struct rill__journal *journal, uint64_t token) {
   return (struct note *)rill__numbered_find(&journal->awaited, token);
 }
 
-/* Whether work of other streams was submitted after it: that may be what the kernel has waited for. */
+/* Returns true if work of other streams was submitted after the kernel, which may then have waited for that work. */
 static bool is_overtaken(const struct note *kernel) {
   for (const struct note *note = kernel->next; note != NULL; note = note->next) {
     if (note->kind == NOTE_SUBMIT && note->stream != kernel->stream) return true;
@@ -301,7 +303,7 @@ static bool may_wait(const struct rill__order_range *ranges, size_t count) {
   return false;
 }
 
-/* The accesses of freed memory that the kernel was submitted with stay. */
+/* Accesses of freed memory that the kernel was submitted with are kept. */
 void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const struct rill__order_range *ranges,
                             size_t count, uint32_t flags) {
   struct note *const note = find_awaited(journal, token);

@@ -1,4 +1,4 @@
-/* Operations of streams for the engine: which memory they access, and what else they may do. */
+/* Converts operations of streams for the engine: the memory that they access, and what else they may do. */
 #include "core/order/watch.h"
 #include "core/pool/blocks.h"
 #include "core/pool/pool.h"
@@ -8,14 +8,14 @@
 #include <string.h>
 
 enum {
-  ROWS_MAX = 4096, /* of a copy with more, all from the first byte to the last counts as perhaps accessed */
+  ROWS_MAX = 4096, /* if a copy has more rows, everything from its first byte to its last counts as possibly accessed */
   RANGES_FEW = 16
 };
 
-/* What one operation does. */
+/* The effects of one operation. */
 struct noted {
   const struct rill__stream *stream;
-  uint64_t timeline; /* the stream's number, or that of one line of a graph */
+  uint64_t timeline; /* number of the stream, or of one line of a graph */
   bool in_graph;
   uint32_t flags;
   struct rill__order_range *ranges;
@@ -30,7 +30,7 @@ uint32_t rill__order_group_of(const struct rill__device *device) {
 }
 
 uint64_t rill__order_number(void) {
-  static uint64_t last; /* under the lock */
+  static uint64_t last; /* guarded by the lock */
   return UINT64_C(1) << 63 | ++last;
 }
 
@@ -61,8 +61,7 @@ bool rill__order_is_shared(const struct rill__device *device) {
 
 static bool is_used_by_others(const struct rill__stream *stream, const struct rill__allocation *allocation) {
   if (allocation != NULL && (allocation->imported || atomic_load(&allocation->exported))) return true;
-  /* A program asks for a blocking stream because other code uses the vendor's null stream, which orders such streams.
-   */
+  /* A program requests a blocking stream if other code uses the vendor's null stream, which orders such streams. */
   const bool blocking = stream->blocking && stream->base.device->backend->gpu;
   return blocking || atomic_load_explicit(&stream->foreign, memory_order_relaxed) ||
          rill__order_is_shared(stream->base.device);
@@ -81,7 +80,7 @@ bool rill__order_find(const struct rill__stream *stream, const void *p, size_t s
   if (size == 0 || out->begin > UINTPTR_MAX - size) return false;
   out->vague = is_used_by_others(stream, allocation);
   if (allocation == NULL) {
-    /* A driver may have waited for pageable memory by itself. */
+    /* A driver may itself have waited for work on pageable memory. */
     out->vague |= stream->base.device->backend->gpu;
     return true;
   }
@@ -106,7 +105,7 @@ static struct rill__order_range *note_range(struct noted *noted, const struct ri
   return &noted->ranges[noted->count++];
 }
 
-/* Rows in slices.  passing: they are read before the call returns. */
+/* Rows in slices. passing: they are read before the call returns. */
 struct rows {
   const void *p;
   size_t width, height, depth, pitch, slice_pitch;
@@ -121,14 +120,14 @@ static void note_bytes(struct noted *noted, const struct rows *rows, const void 
   (void)note_range(noted, &range);
 }
 
-/* What is as small as a flag, where the host or a kernel may look at it. */
+/* Returns true for a write as small as a flag, to memory that the host or a kernel may poll. */
 static bool may_be_flag(const struct rows *rows) {
   if (!rows->write || rows->width * rows->height * rows->depth > sizeof(uint64_t)) return false;
   const struct rill__allocation *const allocation = rill__ranges_find(rows->p);
   return allocation != NULL && allocation->kind != RILL_MEMORY_DEVICE;
 }
 
-/* Makes one row of rows with nothing between them. */
+/* Joins rows without gaps into one row. */
 static struct rows join_rows(struct rows rows) {
   if (rows.height > 1 && rows.pitch == rows.width) {
     rows.width *= rows.height;
@@ -159,7 +158,7 @@ static void note_rows(struct noted *noted, const struct rows *given) {
 
 /* ---- kernels ---- */
 
-/* All of the allocation that an address lies in.  What the host can read as well may have a flag in it. */
+/* Notes the allocation that contains an address. An allocation that the host can also read may contain a flag. */
 static void note_pointer(struct noted *noted, uintptr_t p, bool reads) {
   struct rill__allocation *const allocation = rill__ranges_find((const void *)p);
   if (allocation == NULL) return;
@@ -174,7 +173,7 @@ static void note_pointer(struct noted *noted, uintptr_t p, bool reads) {
   (void)note_range(noted, &range);
 }
 
-/* Addresses of memory that rill does not know, as far as numbers show that. */
+/* Returns true for numbers that may be addresses of memory that rill does not know. */
 static bool may_be_unknown(const struct rill__device *device, uint64_t word) {
   const uint64_t least = UINT64_C(1) << 32, end = UINT64_C(1) << 48;
   if (device->backend->memory->may_be_address != NULL && !device->backend->memory->may_be_address(word)) return false;
@@ -234,7 +233,8 @@ static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
   note_rows(noted, &rows);
 }
 
-/* Of an operation that is handed over later, memory that has been freed meanwhile is freed after it. */
+/* If a held operation is submitted after its memory was freed, the free comes after the operation, so freed ranges are
+ * left out. */
 static void give_to_engine(struct rill__journal *journal, struct noted *noted, struct rill__order_op *op, bool held,
                            uint64_t token) {
   size_t kept = 0;
@@ -282,7 +282,7 @@ static void submit_step(struct rill__journal *journal, const struct rill__stream
                              operation->fill.rows.width * operation->fill.rows.height *
                                  operation->fill.rows.pattern_size);
       break;
-    case RILL_NODE_HOST_CALL: /* nobody hears when it starts and ends */
+    case RILL_NODE_HOST_CALL: /* the engine is not notified of its start and end */
     case RILL_NODE_OTHER:
       noted.flags = RILL__ORDER_POLLS | RILL__ORDER_PUBLISHES;
       op = rill__order_op_of(stream, "host call of a graph", operation->label, 0);
@@ -294,15 +294,15 @@ static void submit_step(struct rill__journal *journal, const struct rill__stream
   give_to_engine(journal, &noted, op, false, 0);
 }
 
-/* A step follows one that it comes after, if nothing follows that yet, and waits for the others.  The stream itself is
- * the first of these lines. */
+/* A step follows one of the steps that it comes after, if no other step follows that one yet, and waits for the others.
+ * The stream itself is the first of these lines. */
 struct lines {
   const struct rill__stream *stream;
-  uint64_t *of;     /* of each step, its timeline */
-  bool *followed;   /* of each step */
-  uint64_t event;   /* of step 0; that of step i is i more */
-  uint64_t began;   /* an event: what comes before the launch */
-  bool first_taken; /* the stream's own */
+  uint64_t *of;     /* the timeline of each step */
+  bool *followed;   /* for each step */
+  uint64_t event;   /* event of step 0; the event of step i is i more */
+  uint64_t began;   /* an event that stands for the work before the launch */
+  bool first_taken; /* the stream's own timeline is used */
 };
 
 static uint64_t choose_line(struct rill__journal *journal, struct lines *lines, const struct rill__step *step) {
@@ -342,7 +342,7 @@ static void submit_steps(struct rill__journal *journal, struct lines *lines, con
   }
 }
 
-/* A launch comes after the earlier ones of the same object, on whatever stream. */
+/* A launch comes after earlier launches of the same object, on any stream. */
 static void submit_graph_launch(struct rill__journal *journal, const struct rill__stream *stream,
                                 const struct rill__graph_exec *exec) {
   struct lines lines = { .stream = stream };

@@ -31,7 +31,7 @@ struct words {
   char text[200];
 };
 
-/* stream "a" */
+/* Returns: stream "a" */
 static struct words name_stream(const struct rill__order_op *op) {
   struct words words;
   if (op->label[0] != '\0') {
@@ -42,7 +42,7 @@ static struct words name_stream(const struct rill__order_op *op) {
   return words;
 }
 
-/* kernel "scale"; copy of 64 bytes */
+/* Returns: kernel "scale"; copy of 64 bytes */
 static struct words name_op(const struct rill__order_op *op) {
   struct words words;
   const bool named = op->name[0] != '\0', sized = op->size != 0;
@@ -62,7 +62,7 @@ static struct words place_op(const struct rill__order_op *op) {
   return words;
 }
 
-/* ---- what was said already ---- */
+/* ---- findings that were already reported ---- */
 
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
   const unsigned char *const bytes = data;
@@ -84,7 +84,7 @@ static uint64_t hash_finding(const struct rill__order_finding *finding) {
   return hash_op(hash_op(hash, finding->earlier), finding->later);
 }
 
-/* Whether it is new, which it is no more then. */
+/* Returns true if the finding is new, and remembers it. */
 static bool is_new(struct rill__order_text *text, uint64_t hash) {
   enum { MOST = 1000 };
   for (size_t i = 0; i < text->said_count; i++) {
@@ -120,7 +120,7 @@ static void advise_free(struct rill__order_text *text, const struct rill__order_
   }
 }
 
-/* What is missing. */
+/* Appends advice on what to add to the program. */
 static void advise(struct rill__order_text *text, const struct rill__order_finding *finding) {
   const struct rill__order_op *const earlier = finding->earlier, *const later = finding->later;
   if (later->stream == 0) {

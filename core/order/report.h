@@ -1,16 +1,16 @@
-/* What a check of order says on standard error. */
+/* The messages of a check of order on standard error. */
 #ifndef RILL_CORE_ORDER_REPORT_H
 #define RILL_CORE_ORDER_REPORT_H
 
 #include "core/order/engine.h"
 
-/* Lines that are to be written when the engine's lock is free. */
+/* Lines to be written when the engine's lock has been released. */
 struct rill__order_text {
   char *text;
   size_t used, room;
-  uint64_t *said; /* of each pair of operations that has been reported: a number made of its words */
+  uint64_t *said; /* for each reported pair of operations, a hash of its description */
   size_t said_count, said_room;
-  bool said_all; /* the limit of pairs has been reported */
+  bool said_all; /* the limit of pairs was reported */
 };
 
 void rill__order_say(struct rill__order_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* What the files of the engine (core/order/engine.h) share. */
+/* Shared by the files of the engine (core/order/engine.h). */
 #ifndef RILL_CORE_ORDER_STATE_H
 #define RILL_CORE_ORDER_STATE_H
 
@@ -6,7 +6,7 @@
 #include "core/order/engine.h"
 #include "core/order/intervals.h"
 
-/* By number, in chains. */
+/* A hash table by number, with chains. */
 struct rill__numbered {
   uint64_t number;
   struct rill__numbered *next;
@@ -16,65 +16,66 @@ struct rill__number_table {
   size_t count, room; /* room: a power of two, or 0 */
 };
 struct rill__numbered *rill__numbered_find(const struct rill__number_table *table, uint64_t number);
-bool rill__numbered_add(struct rill__number_table *table, struct rill__numbered *item); /* false without host memory */
+/* false if there is no host memory */
+bool rill__numbered_add(struct rill__number_table *table, struct rill__numbered *item);
 void rill__numbered_remove(struct rill__number_table *table, const struct rill__numbered *item);
 
-/* A stream's operations.  Freed when it has ended and no touch, gate or pending finding names it: what is not found is
- * known to the host, or nobody asks about it. */
+/* The operations of a stream. Freed when the stream has ended and no touch, gate or pending finding refers to it. A
+ * timeline that is not found is therefore known to the host, or is not needed. */
 struct rill__timeline {
-  struct rill__numbered base; /* the stream */
+  struct rill__numbered base; /* number of the stream */
   uint32_t group;
   bool ended;
-  uint64_t position;         /* of the last operation */
-  uint64_t seen, maybe_seen; /* up to where the host knows, or perhaps knows, that all is complete */
-  uint64_t names;            /* how many touches, gates and findings there are of it */
-  uint64_t gate;             /* the last one that comes before what is submitted next */
-  struct rill__clock clock;  /* of other streams, what comes before what is submitted next */
-  uint32_t pruned;           /* parts of the clock when it was pruned */
+  uint64_t position;         /* position of the last operation */
+  uint64_t seen, maybe_seen; /* positions up to which the host knows, or may know, that all operations are complete */
+  uint64_t names;            /* number of touches, gates and findings that refer to it */
+  uint64_t gate;             /* last gate that precedes the next operation */
+  struct rill__clock clock;  /* positions of other streams that precede the next operation */
+  uint32_t pruned;           /* number of parts of the clock when it was last pruned */
 };
 
 struct rill__order_event {
   struct rill__numbered base;
-  struct rill__clock clock; /* of the record's stream, too */
+  struct rill__clock clock; /* includes the record's stream */
   uint64_t gate;
 };
 
-/* A device, and what came before the ends of its streams that have ended. */
+/* A device, and what preceded the ends of its streams that have ended. */
 struct rill__order_group {
   struct rill__numbered base;
   struct rill__clock clock;
   uint32_t pruned;
 };
 
-/* Serial numbers grow.  A timeline has one gate at most for all its kernels that poll: it has the serial number of the
- * first that is not known to be complete, and the position of the last. */
+/* Serial numbers increase. A timeline has at most one gate for all its kernels that poll: with the serial number of the
+ * first one that is not known to be complete, and the position of the last one. */
 struct rill__gate {
   uint64_t serial, position;
   struct rill__timeline *timeline;
-  struct rill__clock clock; /* of a host call: what comes before it on other streams */
+  struct rill__clock clock; /* for a host call: positions of other streams that precede it */
   bool polls, ended;
-  bool is_signaled; /* it may wait for work, of which nobody knows when it was seen */
+  bool is_signaled; /* it may wait for work, and it is unknown when it saw that work */
 };
 
-/* Of an earlier access that a gate may be holding back. */
+/* A finding whose earlier access a gate may be delaying. */
 struct rill__pending {
   struct rill__order_finding finding;
   struct rill__order_op *earlier, *later; /* referenced */
-  struct rill__timeline *timeline;        /* of the later one */
+  struct rill__timeline *timeline;        /* timeline of the later access */
   uint64_t position, gate;
-  bool seen; /* the host has seen the later one complete, or perhaps has */
+  bool seen; /* the host has seen, or may have seen, the later access complete */
 };
 
 struct rill__order {
   rill__order_report_fn *report;
   void *user;
   struct rill__number_table timelines, events, groups;
-  bool has_atomics; /* there have been atomic accesses */
+  bool has_atomics; /* there were atomic accesses */
   struct rill__intervals memory;
-  size_t swept; /* intervals after the last sweep */
+  size_t swept; /* number of intervals after the last sweep */
   struct rill__gate *gates;
   size_t gate_count, gate_room;
-  size_t gates_ended; /* host calls that have ended since gates were last dropped */
+  size_t gates_ended; /* number of host calls that have ended since gates were last dropped */
   uint64_t gate_serial;
   struct rill__pending *pending;
   size_t pending_count, pending_room;
@@ -83,31 +84,32 @@ struct rill__order {
 /* ---- core/order/engine.c ---- */
 
 struct rill__timeline *rill__timeline_find(const struct rill__order *order, uint64_t stream);
-/* Begins the stream if it is not known; NULL without host memory. */
+/* Returns the timeline of the stream, and begins it if it is unknown; NULL if there is no host memory. */
 struct rill__timeline *rill__timeline_get(struct rill__order *order, uint64_t stream);
-void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline); /* one name less */
+/* drops one of the names that refer to it */
+void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline);
 
-/* The host knows, or perhaps knows, all that the clock knows. */
+/* Note that the host knows, or may know, everything that the clock knows. */
 void rill__host_join(const struct rill__order *order, const struct rill__clock *clock);
 void rill__host_join_maybe(const struct rill__order *order, const struct rill__clock *clock);
 
-/* Without host memory: all is forgotten. */
+/* Forgets everything, because there is no host memory. */
 void rill__order_give_up(struct rill__order *order);
 
 /* ---- core/order/gates.c ---- */
 
-/* Whether nothing may hold an operation back any more whose last gate is `gate`. */
+/* Returns true if no gate up to `gate` can delay an operation any more. */
 bool rill__gates_are_open(const struct rill__order *order, uint64_t gate);
 bool rill__gate_of_poll(struct rill__order *order, struct rill__timeline *timeline, bool is_signaled);
-/* Whether one of those that may be holding it back may have been opened by work. */
+/* Returns true if a gate that may be delaying the operation may have been opened by work. */
 bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate);
 
-/* Keeps a finding until no gate may hold the earlier access back. */
+/* Keeps a finding until no gate can delay the earlier access. */
 bool rill__pending_add(struct rill__order *order, const struct rill__order_finding *finding,
                        struct rill__timeline *timeline, uint64_t gate);
 
-/* Around what opens gates or tells the host something: notes which later operations the host has seen by then; and
- * reports the findings that no gate is left for. */
+/* Called before and after a step that opens gates or shows the host something. The first notes which later operations
+ * the host has seen by then; the second reports the findings for which no gate is left. */
 void rill__pending_look(struct rill__order *order);
 void rill__pending_decide(struct rill__order *order);
 void rill__gates_clear(struct rill__order *order);
@@ -115,18 +117,20 @@ void rill__gates_clear(struct rill__order *order);
 /* ---- core/order/touches.c ---- */
 
 struct rill__access_by {
-  struct rill__timeline *timeline; /* NULL: the host */
+  struct rill__timeline *timeline; /* NULL for the host */
   struct rill__order_op *op;
   enum rill__touch_kind kind;
   uint64_t position, gate;
 };
 
-/* Compares the access with what is remembered, reports, and remembers it.  False without host memory. */
+/* Compares the access with the remembered ones, reports conflicts, and remembers it. Returns false if there is no host
+ * memory. */
 bool rill__touch_range(struct rill__order *order, const struct rill__access_by *by,
                        const struct rill__order_range *range);
 void rill__touches_clear(struct rill__order *order);
 
-/* Whether the access and an earlier one that neither comes before nor after it may have synchronized by memory. */
+/* Returns true if the access may have synchronized through memory with an earlier one that is neither before nor after
+ * it. */
 bool rill__touch_signals(const struct rill__order *order, const struct rill__access_by *by,
                          const struct rill__order_range *range);
 

@@ -1,4 +1,4 @@
-/* What is remembered of memory, and how a new access compares with it. */
+/* The remembered accesses of memory, and how a new access is compared with them. */
 #include "core/backend.h"
 #include "core/object/assert.h"
 #include "core/order/state.h"
@@ -26,7 +26,8 @@ static bool add_touch(struct rill__interval *interval, const struct rill__touch 
   return true;
 }
 
-/* Of a mark of a free nobody knows more than the mark says, so it stays until a sweep. */
+/* The mark of a free is kept even if the host has seen the free, because it is only needed to name the free; a sweep
+ * removes it. */
 static bool is_past(const struct rill__touch *touch) {
   return touch->position <= touch->timeline->seen && touch->kind != RILL__TOUCH_FREE;
 }
@@ -37,21 +38,22 @@ static bool is_before(const struct rill__touch *touch, const struct rill__timeli
   return touch->position <= rill__clock_get(&timeline->clock, touch->timeline->base.number);
 }
 
-/* Whether whatever is unordered with, and conflict with, the touch is so with a later one after it that is like this,
- * and as certainly. */
+/* Returns true if everything that is unordered with the touch, and conflicts with it, also conflicts as certainly with
+ * a later touch with these properties. */
 static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, uint64_t gate) {
   const bool atomic = (touch->how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
   const bool as_much = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);
   return touch->kind != RILL__TOUCH_FREE && as_much && (!vague || touch->vague) && gate <= touch->gate;
 }
 
-/* ---- how two accesses to the same bytes go together ---- */
+/* ---- combinations of two accesses to the same bytes ---- */
 
 static bool one_has(uint32_t a, uint32_t b, uint32_t first, uint32_t second) {
   return ((a & first) != 0 && (b & second) != 0) || ((b & first) != 0 && (a & second) != 0);
 }
 
-/* Atomic accesses do not conflict with each other, and what is polled may be a flag that somebody writes. */
+/* Returns true if the accesses conflict. Atomic accesses do not conflict with each other, and what is polled may be a
+ * flag that another operation writes. */
 static bool exclude(uint32_t a, uint32_t b) {
   return one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_READ | RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE) ||
          one_has(a, b, RILL__ACCESSED_READ, RILL__ACCESSED_UPDATE);
@@ -67,7 +69,7 @@ static uint32_t how_of(const struct rill__order_range *range) {
   return range->write ? RILL__ACCESSED_WRITE : RILL__ACCESSED_READ;
 }
 
-/* Touches of one stream that were different only for gates that are open by now. */
+/* Drops touches of one stream that differ only by gates that are open by now. */
 static void compact(struct rill__order *order, struct rill__interval *interval) {
   enum { MANY = 8 };
   if (interval->count < MANY) return;
@@ -105,7 +107,7 @@ static bool report_pair(struct rill__order *order, const struct rill__access_by 
                                          .size = at->end - at->begin };
   const bool maybe = touch->position <= touch->timeline->maybe_seen;
   finding.certain = !maybe && !touch->vague && !range->vague;
-  /* In the other order, too, memory is used before it is allocated or after it is freed. */
+  /* Even in the other order, memory would be used before it is allocated or after it is freed. */
   const bool either = touch->kind != RILL__TOUCH_USE || by->kind != RILL__TOUCH_USE;
   if (finding.certain && !either && touch->gate != 0 && !rill__gates_are_open(order, touch->gate)) {
     if (by->timeline != NULL && !rill__gates_are_signaled(order, touch->gate))
@@ -156,8 +158,8 @@ bool rill__touch_signals(const struct rill__order *order, const struct rill__acc
 struct visit {
   const struct rill__access_by *by;
   const struct rill__order_range *range;
-  const struct rill__order_op *reported; /* the last one: it is reported once for the range */
-  bool marked;                           /* a use of freed memory has been reported */
+  const struct rill__order_op *reported; /* last operation reported; it is reported once for the range */
+  bool marked;                           /* a use of freed memory was reported */
 };
 
 static bool compare(struct rill__order *order, struct visit *visit, struct rill__interval *at) {
@@ -174,7 +176,7 @@ static bool compare(struct rill__order *order, struct visit *visit, struct rill_
   return true;
 }
 
-/* Drops what nobody asks about any more, and puts the access in. */
+/* Drops touches that are no longer needed, and adds the access. */
 static bool store_touch(struct rill__order *order, const struct visit *visit, struct rill__interval *at) {
   const struct rill__access_by *const by = visit->by;
   const bool stays = by->timeline != NULL && !visit->range->freed && !visit->range->passing;
@@ -204,7 +206,7 @@ static bool store_touch(struct rill__order *order, const struct visit *visit, st
 
 /* ---- ranges ---- */
 
-/* Cuts an interval in two at `p`, and returns the second one; NULL without host memory. */
+/* Splits an interval at `p` and returns the second part; NULL if there is no host memory. */
 static struct rill__interval *split_interval(struct rill__order *order, struct rill__interval *interval, uintptr_t p) {
   const uintptr_t end = interval->end;
   interval->end = p;
@@ -231,8 +233,8 @@ static void remove_interval(struct rill__order *order, struct rill__interval *in
   rill__intervals_remove(&order->memory, interval);
 }
 
-/* Joins an interval with the one before it, if both have the same touches, and removes one without any.  Returns the
- * last one that is left. */
+/* Joins an interval with the one before it if both have the same touches, and removes an interval without touches.
+ * Returns the last interval that is left. */
 static struct rill__interval *tidy(struct rill__order *order, struct rill__interval *before,
                                    struct rill__interval *interval) {
   if (interval->count > 0 && (before == NULL || !is_alike(before, interval))) return interval;
@@ -260,7 +262,8 @@ static void sweep(struct rill__order *order) {
   if (order->swept > RILL__ORDER_INTERVALS) rill__touches_clear(order);
 }
 
-/* The part of the range from `p` on that lies in one interval; a new one where there is none yet. */
+/* Returns the interval that contains the part of the range from `p` on, and creates one if there is none. The interval
+ * does not extend beyond the range. */
 static struct rill__interval *take_part(struct rill__order *order, uintptr_t p, uintptr_t end) {
   struct rill__interval *at = rill__intervals_from(&order->memory, p);
   if (at == NULL || at->begin > p) {

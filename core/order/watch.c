@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The lock guards the journal with its engine, and the text, and is never held across a call of a backend. */
+/* The lock guards the journal with its engine, and the text. It is never held across a call of a backend. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rill__journal *journal; /* constant once it is set; NULL: nobody watches */
+static struct rill__journal *journal; /* constant once it is set; NULL if the check is off */
 static struct rill__order_text text;
 static bool tells_all, is_precise;
 
-/* The notes are set last. */
+/* Returns true if the check is on. The notes are set last, when everything else is ready. */
 static bool is_watching(void) { return atomic_load(&rill__order_notes) != NULL; }
 
 void rill__order_lock(void) { pthread_mutex_lock(&lock); }
@@ -33,7 +33,7 @@ static void report_finding(void *user, const struct rill__order_finding *finding
   if (finding->certain || tells_all) rill__order_describe(user, finding);
 }
 
-/* An epoch, where the caller is in none: what is found in the map of memory stays until the end. */
+/* Enters an epoch if the caller is in none, so that everything found in the map of memory stays valid until the end. */
 struct watching {
   struct rill__thread *entered;
 };
@@ -67,7 +67,7 @@ static void end_watch(const struct watching *watching) {
   if (size == 0) return;
   for (size_t done = 0; done < size;) {
     const ssize_t written = write(STDERR_FILENO, lines + done, size - done);
-    if (written <= 0) break; /* nobody listens */
+    if (written <= 0) break; /* standard error is closed */
     done += (size_t)written;
   }
   free(lines);
@@ -93,7 +93,7 @@ static void call_watched(void *user, rill_status status) {
   end_watch(&watching);
 }
 
-/* The call may run before the submission returns. */
+/* The call is announced before it is submitted, because it may run before the submission returns. */
 static rill_status watch_call(struct rill__observed *what) {
   struct watched_call *const call = malloc(sizeof *call);
   RILL_REQUIRE(call != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for RILL_CHECK=order to watch a host call");
@@ -119,7 +119,7 @@ static void drop_call(const struct rill__observed *what) {
 
 /* ---- memory ---- */
 
-/* The allocation that begins at `p`. */
+/* Finds the allocation that begins at `p`. */
 static bool find_block(const struct rill__observed *what, struct rill__order_range *out) {
   *out = (struct rill__order_range){ .begin = (uintptr_t)what->memory.p,
                                      .size = what->memory.size,
@@ -133,8 +133,8 @@ static bool find_block(const struct rill__observed *what, struct rill__order_ran
   return begin == out->begin && allocation->kind != RILL_MEMORY_REGISTERED;
 }
 
-/* rill_free waits for the memory's device, for pinned and managed memory for all of the backend, unless work is held:
- * then the free is deferred, and nothing is known of it. */
+/* rill_free waits for the memory's device, or for all devices of the backend if the memory is pinned or managed. If
+ * work is held, the free is deferred, and the memory is forgotten. */
 static void tell_host_free(const struct rill__observed *what, struct rill__order_range *range) {
   const bool all = what->memory.kind != RILL_MEMORY_DEVICE;
   if (atomic_load(&rill__held_count) != 0) {
@@ -162,15 +162,15 @@ static void tell_free(const struct rill__observed *what) {
   if (!find_block(what, &range)) return;
   if (what->stream == NULL) {
     tell_host_free(what, &range);
-  } else if (rill__is_held(what->stream)) { /* the place of the free is after what is queued */
+  } else if (rill__is_held(what->stream)) { /* the free comes after the queued work */
     rill__journal_forget(journal, range.begin, range.size);
   } else {
     tell_memory(what, &range, RILL__TOUCH_FREE, "rill_free_async");
   }
 }
 
-/* Whether earlier work of the stream may still be using memory that has been allocated from a pool.  The pool's lock is
- * not taken inside this file's. */
+/* Returns true if earlier work of the stream may still be using memory that was just allocated from a pool. Called
+ * without this file's lock, because the pool's lock is not taken under it. */
 static bool is_used_before(const struct rill__observed *what) {
   const struct rill__allocation *const allocation = rill__ranges_find(what->memory.p);
   if (allocation == NULL || !allocation->pooled) return false;
@@ -196,8 +196,8 @@ static bool accesses_memory(const struct rill__observed *what) {
          what->kind == RILL__OBSERVED_FILL || what->kind == RILL__OBSERVED_GRAPH;
 }
 
-/* Before the driver has it: another thread may see it complete, and use its memory for something else, before this
- * one returns. */
+/* Notifies the journal before the driver gets the operation: another thread may see it complete and reuse its memory
+ * before this call returns. */
 static rill_status before_operation(struct rill__observed *what) {
   const enum rill__observed_kind kind = what->kind;
   if (kind == RILL__OBSERVED_HOST_CALL) return watch_call(what);
@@ -220,7 +220,8 @@ static rill_status before_operation(struct rill__observed *what) {
   return RILL_OK;
 }
 
-/* What the driver has refused accesses nothing.  It may have replaced what was known, so all memory is forgotten. */
+/* An operation that the driver refused accesses nothing. Its touches may have replaced others, so all memory is
+ * forgotten. */
 static rill_status after_operation(struct rill__observed *what, rill_status status) {
   if (status != RILL_OK) {
     if (what->kind == RILL__OBSERVED_HOST_CALL) drop_call(what);
@@ -240,9 +241,9 @@ static rill_status after_operation(struct rill__observed *what, rill_status stat
   return status;
 }
 
-/* ---- what kernels tell ---- */
+/* ---- accesses that kernels report ---- */
 
-/* Where the host or other processes see memory, they may have ordered what uses it. */
+/* If the host or other processes can see the memory, they may have ordered the operations that use it. */
 static void look_up(const struct rill__accessed *accessed, struct rill__order_range *range, uint32_t *flags) {
   const bool writes = (accessed->how & (RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE)) != 0;
   *range = (struct rill__order_range){
@@ -255,7 +256,7 @@ static void look_up(const struct rill__accessed *accessed, struct rill__order_ra
     *flags |= RILL__ORDER_POLLS | (writes ? RILL__ORDER_PUBLISHES : 0);
 }
 
-/* NULL without host memory. */
+/* Returns NULL if there is no host memory. */
 static struct rill__order_range *look_all_up(const struct rill__accessed *accessed, size_t count, uint32_t *flags) {
   struct rill__order_range *ranges = malloc((count + 1) * sizeof *ranges);
   if (ranges == NULL) return NULL;
@@ -265,7 +266,7 @@ static struct rill__order_range *look_all_up(const struct rill__accessed *access
   return ranges;
 }
 
-/* What a kernel accesses is not compared byte by byte, which is said once. */
+/* Stops waiting for the kernel's accesses, so it is not compared byte by byte. Says so once. */
 static void give_precision_up(uint64_t token) {
   static bool said;
   const char *label = NULL;
@@ -281,7 +282,7 @@ static void give_precision_up(uint64_t token) {
   rill__journal_give_up(journal, token);
 }
 
-/* A worker of the backend, without an epoch. */
+/* Called by a worker of the backend, outside epochs. */
 static void note_accessed(uint64_t token, const struct rill__accessed *accessed, size_t count, bool complete) {
   uint32_t flags = 0;
   struct rill__order_range *const ranges = complete ? look_all_up(accessed, count, &flags) : NULL;
@@ -369,7 +370,7 @@ void rill__order_declare(struct rill__stream *stream, const void *p, size_t size
   end_watch(&watching);
 }
 
-/* ---- the start ---- */
+/* ---- starting ---- */
 
 void rill__order_start(void) {
   tells_all = rill__checks(RILL__CHECK_ORDER_ALL);
