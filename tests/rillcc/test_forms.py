@@ -51,6 +51,25 @@ RILL_KERNEL(pairs, int n, const float2 *x, float2 *y) {
   y[i] = make_float2(a.x * a.x - a.y * a.y, 2.0f * a.x * a.y);
 }
 """
+# More places than LLVM compares at run time.
+MANY = """
+RILL_KERNEL(many, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  u[i] = a[i] + b[i];
+  v[i] = b[i + 1] - c[i];
+  w[i] = c[i + 1] * a[i + 2];
+}
+RILL_KERNEL(keeps, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float at[8];
+  for (int k = 0; k < 8; k++) at[(k + n) & 7] = a[i + k] * b[k];
+  u[i] = at[i & 7];
+  at[n & 7] = c[i];
+  v[i] = at[(i + 1) & 7];
+  w[i] = at[n & 7];
+}
+"""
 
 
 class Forms(differential.Differential):
@@ -109,6 +128,30 @@ class Forms(differential.Differential):
             self.assertEqual(runner.run(kernel, as_loops, (4, 1, 1), (32, 1, 1), 0, ctypes.c_int(99), pointer_to(x), pointer_to(y)), 0)
             expected = [v for a, b in zip(x[:198:2], x[1:198:2]) for v in (a * a - b * b, 2 * a * b)]
             self.assertEqual(list(y), [*expected, 0, 0])
+
+    def compare(self, name, forms, grid, block, *arguments):
+        """Compares a kernel of n, three arrays that it reads and three that it writes in both forms."""
+        runner, count = Runner(self), 512
+        read = [(ctypes.c_float * count)(*[(i * 37 + k * 11) % 101 / 7 for i in range(count)]) for k in range(3)]
+        results = []
+        for kernel, as_loops in zip(forms, (1, 0)):
+            written = [(ctypes.c_float * count)() for _ in range(3)]
+            pointers = map(pointer_to, read + written)
+            self.assertEqual(runner.run(kernel, as_loops, grid, block, 0, *map(ctypes.c_int, arguments), *pointers), 0)
+            results.append(list(map(list, written)))
+        self.assertTrue(all(map(any, results[0])), name)
+        self.assertEqual(*results, name)
+
+    def test_threads_are_independent(self):
+        """Nothing compares where their accesses go, and each thread's own variables stay its own."""
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + MANY))
+        for name in "many", "keeps":
+            for block in (64, 1, 1), (7, 5, 1), (33, 1, 1):
+                self.compare(name, forms[name], (3, 1, 1), block, 100)
+        if support.X86 and shutil.which("objdump"):
+            text = self.disassembly(self.images[0], "many[^>]*block")
+            self.assertRegex(text, r"\bv?addps\b")
+            self.assertRegex(text, r"\bv?mulps\b")
 
 
 if __name__ == "__main__":

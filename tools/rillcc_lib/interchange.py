@@ -25,6 +25,8 @@ WARPS = range(32, 1025, 32)
 QUOTIENTS = {llvm.LSHR: range(5, 11), llvm.ASHR: range(5, 11), llvm.UDIV: WARPS, llvm.SDIV: WARPS}
 REMAINDERS = {llvm.AND: range(31, 1024, 32), llvm.UREM: WARPS, llvm.SREM: WARPS}
 MOST_LOOPS = 32  # of a kernel; with many more, clang takes long
+# An attribute of kernels in which neighbours store more than so many elements apart: vectors of these are slower than no vectors.
+SCATTERS, MOST_APART = b"rill-scatters", 8
 
 
 class Loop:
@@ -224,9 +226,22 @@ class Interchange:
             place = value
         return place
 
+    def scatters(self):
+        """Whether the threads of a row store far apart from each other."""
+        self.strides = {}
+        stores = [i for inside in self.instructions.values() for i in inside if self.m.opcode(i) == llvm.STORE]
+        for store in stores:
+            stored, pointer = self.m.operands(store)
+            stride = self.stride(None, pointer)
+            if stride is not MANY and abs(stride) > MOST_APART * self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(stored)):
+                return True
+        return False
+
     def add(self):
         lib, m = self.lib, self.m
         builder = lib.CreateBuilderInContext(m.context)
+        if self.scatters():
+            m.set_text_attribute(self.kernel, SCATTERS)
         whole_rounds.WholeRounds(self, builder).add(MOST_LOOPS)
         places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
         if len(places) > MOST_LOOPS:

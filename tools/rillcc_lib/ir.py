@@ -1,6 +1,7 @@
 """A function of LLVM's: its blocks and instructions, and the few ways in which rillcc changes them."""
 
 import ctypes
+import functools
 import sys
 
 from . import llvm
@@ -9,6 +10,8 @@ PURE = {llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.LSHR, llvm.ASHR, llvm.AND, 
 PURE |= set(range(30, 42)) | {60, llvm.ICMP, 43, llvm.SELECT, llvm.FREEZE}  # casts, both comparisons
 PURE |= {9, 11, 13, 16, 19, 66, 50, 51, 52, 53, 54}  # of floats, of vectors and structs
 USED = b"llvm.compiler.used"
+# LLVM's C interface makes no distinct nodes: this one is read.
+GROUP = b"define void @f() {\n  ret void, !llvm.access.group !0\n}\n!0 = distinct !{}\n"
 DIVISIONS = {llvm.UDIV, llvm.SDIV, llvm.UREM, llvm.SREM}
 
 
@@ -93,6 +96,30 @@ class Module:
     def attribute(self, name, value=0):
         kind = self.lib.GetEnumAttributeKindForName(name.encode(), len(name))
         return self.lib.CreateEnumAttribute(self.context, kind, value)
+
+    @functools.cached_property
+    def access_group(self):
+        """A node of metadata that stands for accesses to memory of which those of different rounds of a loop are independent."""
+        lib, other = self.lib, ctypes.c_void_p()
+        text = lib.CreateMemoryBufferWithMemoryRangeCopy(GROUP, len(GROUP), b"group")
+        if lib.ParseIRInContext(self.context, text, ctypes.byref(other), ctypes.byref(ctypes.c_void_p())):
+            raise ValueError("LLVM reads no text")
+        block = lib.GetEntryBasicBlock(lib.GetNamedFunction(other, b"f"))
+        node = lib.GetMetadata(self.terminator(block), self.access_kind)
+        lib.DisposeModule(other)  # the node is the context's
+        return node
+
+    @functools.cached_property
+    def access_kind(self):
+        return self.lib.GetMDKindIDInContext(self.context, b"llvm.access.group", 17)
+
+    def set_text_attribute(self, function, name):
+        """Notes something about a function in an attribute of rillcc's own."""
+        attribute = self.lib.CreateStringAttribute(self.context, name, len(name), b"", 0)
+        self.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)
+
+    def has_text_attribute(self, function, name):
+        return self.lib.GetStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name)) is not None
 
     def no_memory(self):
         """The attribute of functions that neither read nor write memory."""

@@ -5,6 +5,7 @@ from typing import Optional
 
 from . import llvm
 from .all_below import SWAPPED
+from .interchange import SCATTERS
 from .ir import PURE
 from .regions import SYNC_POINTS, THREAD
 from .rows import ThreadLoop
@@ -256,9 +257,11 @@ class Loops(Slots):
     def mark_loop(self, branch):
         """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest, and more
         than two where nothing is asked of other axes than x."""
+        hints = []
         if self.c.sync_points:
             flat = not (self.c.calls("rill_ir_thread_y") or self.c.calls("rill_ir_thread_z"))
-            self.hint_loop(branch, self.hint("interleave.count", self.number_hint(2 if flat else 1)))
+            hints = [self.hint("interleave.count", self.number_hint(2 if flat else 1))]
+        self.hint_loop(branch, *hints)
 
     def mark_lanes(self, branch):
         """Lanes of a warp become vectors before the loop over these is written out, not the other way around."""
@@ -274,8 +277,21 @@ class Loops(Slots):
         parts = [self.lib.MDStringInContext2(self.m.context, text, len(text)), *more]
         return self.lib.MDNodeInContext2(self.m.context, llvm.array(parts), len(parts))
 
+    def mark_accesses(self):
+        """Tells LLVM that threads may be at accesses to memory in any order: it need not compare where these go.  Of a variable
+        that all threads have in one place, one after another, that is not so."""
+        shared = set().union(*(self.derived_users(variable) for variable in self.local))
+        if self.m.has_text_attribute(self.function, SCATTERS) or any(self.is_captured(variable, self.derived_users(variable)) for variable in self.local):
+            return
+        for block in self.m.blocks(self.function):
+            for value in self.m.instructions(block):
+                if self.m.opcode(value) in (llvm.LOAD, llvm.STORE) and value not in shared:
+                    self.lib.SetMetadata(value, self.m.access_kind, self.m.access_group)
+
     def hint_loop(self, branch, *hints):
+        """Gives hints on a loop over threads."""
         lib, context = self.lib, self.m.context
+        hints += (self.hint("parallel_accesses", self.lib.ValueAsMetadata(self.m.access_group)),)
         itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # a loop is named by a node that contains itself
         node = lib.MDNodeInContext2(context, llvm.array([itself, *hints]), 1 + len(hints))
         lib.MetadataReplaceAllUsesWith(itself, node)

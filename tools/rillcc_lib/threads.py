@@ -42,6 +42,7 @@ class Writer(Strips):
         self.note_acts()
         self.clean()
         self.add_warps()
+        self.mark_accesses()
         self.has_rows = rows.Rows(self).add(self.thread_loops)
 
     def copies_for_threads(self, region):

@@ -30,12 +30,11 @@ UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # and those with one less
 
 def promise(module, function):
     """Says that a kernel is called only for blocks whose rows are whole warps."""
-    attribute = module.lib.CreateStringAttribute(module.context, WHOLE_WARPS, len(WHOLE_WARPS), b"", 0)
-    module.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)
+    module.set_text_attribute(function, WHOLE_WARPS)
 
 
 def is_for(module, function):
-    return module.lib.GetStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, WHOLE_WARPS, len(WHOLE_WARPS)) is not None
+    return module.has_text_attribute(function, WHOLE_WARPS)
 
 
 class Agreed:
