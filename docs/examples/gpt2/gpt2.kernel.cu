@@ -1,0 +1,347 @@
+/* gpt2.kernel.cu: what GPT-2 computes beside matrix products, forward and backward.
+ *
+ * Matrices lie row after row.  A row of an activation is one token's: `rows` is batch * length, in the order of the
+ * tokens.  `channels` is the width of the model.  Three shapes of launches occur:
+ *
+ *   - a thread for each element: gelu, heads, adamw;
+ *   - a warp for each row: layer normalization and softmax, whose sums over a row are rill_warp_sum;
+ *   - a block for each row: the classifier, whose rows have as many elements as the vocabulary has tokens.
+ *
+ * No kernel adds with atomic operations: what is summed over rows is summed in an order that is the same in each run.
+ */
+#include <rill/device/kernel.h>
+
+/* ---- functions ---- */
+
+/* e^x within 2 units in the last place, for x above -87; below, e^-87.  Written out so that the source compiles where
+ * a GPU's compiler has no <math.h>. */
+static __device__ __forceinline__ float exponential(float x) {
+  const float limited = fminf(fmaxf(x, -87.0f), 88.0f);
+  const float n = rintf(limited * 1.44269504f);
+  const float r = limited - n * 0.693145752f - n * 1.42860677e-6f; /* n * ln 2, the first product of which is exact */
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const int bits = (static_cast<int>(n) + 127) << 23; /* 2^n */
+  float scale;
+  memcpy(&scale, &bits, sizeof scale);
+  return p * scale;
+}
+
+/* The logarithm of a normal number above 0: of 2^n * m, where m lies around 1. */
+static __device__ __forceinline__ float logarithm(float x) {
+  int bits;
+  memcpy(&bits, &x, sizeof bits);
+  const int n = (bits - 0x3f3504f3) >> 23; /* m is from sqrt(1/2) to sqrt(2) */
+  bits -= n * (1 << 23);
+  float m;
+  memcpy(&m, &bits, sizeof m);
+  const float s = (m - 1.0f) / (m + 1.0f), z = s * s;
+  const float series = 1.0f + z * (1.0f / 3 + z * (1.0f / 5 + z * (1.0f / 7 + z * (1.0f / 9))));
+  return static_cast<float>(n) * 0.693147182f + 2.0f * s * series;
+}
+
+static __device__ __forceinline__ float hyperbolic_tangent(float x) {
+  const float e = exponential(-2.0f * fabsf(x));
+  return copysignf((1.0f - e) / (1.0f + e), x);
+}
+
+/* The row of a warp. */
+static __device__ __forceinline__ int warp_row() {
+  const unsigned warps = blockDim.x / rill_warp_size();
+  return static_cast<int>(blockIdx.x * warps + threadIdx.x / rill_warp_size());
+}
+
+/* ---- the begin of a step ---- */
+
+/* Takes a batch of count + 1 tokens, each of which but the first is what is to be predicted of those before it, and
+ * leaves in `rates` what the step's update needs: the learning rate, and the factors that correct the moments of AdamW
+ * for their start at 0.  All that differs from one step to the next is in the first two arguments: a graph of the step
+ * needs no other change. */
+RILL_KERNEL(begin_step, const int *batch, int step, int count, float learning_rate, float beta1, float beta2,
+            int *inputs, int *targets, float *rates) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) {
+    inputs[i] = batch[i];
+    targets[i] = batch[i + 1];
+  }
+  if (i == 0) {
+    double power1 = 1, power2 = 1, square1 = beta1, square2 = beta2;
+    for (unsigned left = static_cast<unsigned>(step) + 1; left > 0; left /= 2, square1 *= square1, square2 *= square2) {
+      if (left % 2 == 0) continue;
+      power1 *= square1;
+      power2 *= square2;
+    }
+    rates[0] = learning_rate;
+    rates[1] = static_cast<float>(1 / (1 - power1));
+    rates[2] = static_cast<float>(1 / (1 - power2));
+  }
+}
+
+/* ---- embedding ---- */
+
+/* x[row] = the embedding of the row's token + that of its position.  A block for each row. */
+RILL_KERNEL(embed, int channels, int length, const int *tokens, const float *token_weights,
+            const float *position_weights, float *x) {
+  const size_t row = blockIdx.x, position = row % static_cast<size_t>(length);
+  const float *const a = token_weights + static_cast<size_t>(tokens[row]) * static_cast<size_t>(channels);
+  const float *const b = position_weights + position * static_cast<size_t>(channels);
+  float *const to = x + row * static_cast<size_t>(channels);
+  for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) to[c] = a[c] + b[c];
+}
+
+/* Adds the gradients of the rows to those of their tokens.  A block for each row: that of a token's first row adds up
+ * all rows with this token, in their order, and the others have nothing to do. */
+RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, const float *dx, float *dweights) {
+  const int row = static_cast<int>(blockIdx.x), token = tokens[row];
+  int before = 0;
+  for (int r = static_cast<int>(threadIdx.x); r < row; r += static_cast<int>(blockDim.x)) before |= tokens[r] == token;
+  if (__syncthreads_or(before)) return;
+  float *const to = dweights + static_cast<size_t>(token) * static_cast<size_t>(channels);
+  for (int r = row; r < rows; r++) {
+    if (tokens[r] != token) continue;
+    const float *const from = dx + static_cast<size_t>(r) * static_cast<size_t>(channels);
+    for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) to[c] += from[c];
+  }
+}
+
+/* A position's gradient is the sum over the batch.  `size` is length * channels. */
+RILL_KERNEL(embed_positions_backward, int size, int batch, const float *dx, float *dweights) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= size) return;
+  float sum = 0;
+  for (int b = 0; b < batch; b++) sum += dx[static_cast<size_t>(b) * static_cast<size_t>(size) + static_cast<size_t>(i)];
+  dweights[i] = sum;
+}
+
+/* ---- the residual stream and layer normalization ---- */
+
+/* sum = x + add + bias, and out = the normalized sum * weights + shift.  add is NULL where nothing is added.
+ * mean and scale (1 / the standard deviation) are kept for the backward pass.  A warp for each row. */
+RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, const float *add, const float *bias,
+                    const float *weights, const float *shift, float *sum, float *out, float *means, float *scales) {
+  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  if (row >= rows) return;
+  const size_t first = static_cast<size_t>(row) * static_cast<size_t>(channels);
+  float total = 0;
+  for (int c = lane; c < channels; c += lanes) {
+    float v = x[first + c];
+    if (add != nullptr) v += add[first + c] + bias[c];
+    sum[first + c] = v;
+    total += v;
+  }
+  const float mean = rill_warp_sum(total) / static_cast<float>(channels);
+  float squares = 0;
+  for (int c = lane; c < channels; c += lanes) {
+    const float d = sum[first + c] - mean;
+    squares += d * d;
+  }
+  const float scale = 1.0f / sqrtf(rill_warp_sum(squares) / static_cast<float>(channels) + 1e-5f);
+  for (int c = lane; c < channels; c += lanes)
+    out[first + c] = (sum[first + c] - mean) * scale * weights[c] + shift[c];
+  if (lane == 0) {
+    means[row] = mean;
+    scales[row] = scale;
+  }
+}
+
+/* Adds to dx, the gradient of the residual stream after the normalization's input, what comes through the
+ * normalization.  A warp for each row. */
+RILL_KERNEL_BOUNDED(256, norm_backward, int rows, int channels, const float *dout, const float *x,
+                    const float *weights, const float *means, const float *scales, float *dx) {
+  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  if (row >= rows) return;
+  const size_t first = static_cast<size_t>(row) * static_cast<size_t>(channels);
+  const float mean = means[row], scale = scales[row];
+  float sum = 0, product = 0;
+  for (int c = lane; c < channels; c += lanes) {
+    const float d = dout[first + c] * weights[c];
+    sum += d;
+    product += d * ((x[first + c] - mean) * scale);
+  }
+  sum = rill_warp_sum(sum) / static_cast<float>(channels);
+  product = rill_warp_sum(product) / static_cast<float>(channels);
+  for (int c = lane; c < channels; c += lanes)
+    dx[first + c] += scale * (dout[first + c] * weights[c] - sum - (x[first + c] - mean) * scale * product);
+}
+
+/* Gradients of weights that all rows share are sums over the rows: each block adds up `part` rows of some columns, and
+ * add_parts the blocks' sums.  First the two of a normalization, into parts[0 ..] and after them. */
+RILL_KERNEL(norm_column_sums, int rows, int channels, int part, const float *dout, const float *x, const float *means,
+            const float *scales, float *parts) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), begin = static_cast<int>(blockIdx.y) * part;
+  const int end = min(begin + part, rows);
+  if (c >= channels) return;
+  float product = 0, sum = 0;
+  for (int r = begin; r < end; r++) {
+    const size_t i = static_cast<size_t>(r) * static_cast<size_t>(channels) + static_cast<size_t>(c);
+    product += dout[i] * ((x[i] - means[r]) * scales[r]);
+    sum += dout[i];
+  }
+  float *const to = parts + static_cast<size_t>(blockIdx.y) * 2 * static_cast<size_t>(channels);
+  to[c] = product;
+  to[channels + c] = sum;
+}
+
+/* The same of a bias. */
+RILL_KERNEL(column_sums, int rows, int columns, int part, const float *dout, float *parts) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), begin = static_cast<int>(blockIdx.y) * part;
+  const int end = min(begin + part, rows);
+  if (c >= columns) return;
+  float sum = 0;
+  for (int r = begin; r < end; r++) sum += dout[static_cast<size_t>(r) * static_cast<size_t>(columns) + c];
+  parts[static_cast<size_t>(blockIdx.y) * static_cast<size_t>(columns) + c] = sum;
+}
+
+RILL_KERNEL(add_parts, int count, int columns, const float *parts, float *out) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (c >= columns) return;
+  float sum = 0;
+  for (int i = 0; i < count; i++) sum += parts[static_cast<size_t>(i) * static_cast<size_t>(columns) + c];
+  out[c] = sum;
+}
+
+/* ---- attention ---- */
+
+/* What the products of attention take is each head's own matrix of length x size.  A token's row has `parts` times the
+ * channels (queries, keys and values), each of which is the heads' channels, head after head.  Launch: blocks of
+ * size x some positions, over the positions, the batch, and parts * heads.  bias may be NULL. */
+RILL_KERNEL(split_heads, int length, int size, int heads, int parts, const float *bias, const float *x, float *out) {
+  const int position = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y), b = static_cast<int>(blockIdx.y);
+  const int part = static_cast<int>(blockIdx.z) / heads, head = static_cast<int>(blockIdx.z) % heads;
+  const int c = static_cast<int>(threadIdx.x), batch = static_cast<int>(gridDim.y);
+  if (position >= length) return;
+  const size_t column = static_cast<size_t>(static_cast<int>(blockIdx.z) * size + c);
+  const size_t width = static_cast<size_t>(parts * heads * size);
+  const float v = x[(static_cast<size_t>(b) * length + position) * width + column];
+  out[((static_cast<size_t>(part * batch + b) * heads + head) * length + position) * size + c] =
+      bias != nullptr ? v + bias[column] : v;
+}
+
+/* The way back. */
+RILL_KERNEL(merge_heads, int length, int size, int heads, int parts, const float *x, float *out) {
+  const int position = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y), b = static_cast<int>(blockIdx.y);
+  const int part = static_cast<int>(blockIdx.z) / heads, head = static_cast<int>(blockIdx.z) % heads;
+  const int c = static_cast<int>(threadIdx.x), batch = static_cast<int>(gridDim.y);
+  if (position >= length) return;
+  const size_t column = static_cast<size_t>(static_cast<int>(blockIdx.z) * size + c);
+  const size_t width = static_cast<size_t>(parts * heads * size);
+  out[(static_cast<size_t>(b) * length + position) * width + column] =
+      x[((static_cast<size_t>(part * batch + b) * heads + head) * length + position) * size + c];
+}
+
+/* Scores to probabilities, in place: of a row's length columns those up to its own position count, the others become
+ * 0.  A warp for each row. */
+RILL_KERNEL_BOUNDED(256, softmax, int rows, int length, float *scores) {
+  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  if (row >= rows) return;
+  float *const x = scores + static_cast<size_t>(row) * static_cast<size_t>(length);
+  const int count = row % length + 1;
+  float most = -3.4e38f;
+  for (int i = lane; i < count; i += lanes) most = fmaxf(most, x[i]);
+  most = rill_warp_max(most);
+  float sum = 0;
+  for (int i = lane; i < count; i += lanes) {
+    const float e = exponential(x[i] - most);
+    x[i] = e;
+    sum += e;
+  }
+  const float factor = 1.0f / rill_warp_sum(sum);
+  for (int i = lane; i < length; i += lanes) x[i] = i < count ? x[i] * factor : 0.0f;
+}
+
+/* Gradients of probabilities to those of scores, in place. */
+RILL_KERNEL_BOUNDED(256, softmax_backward, int rows, int length, const float *probabilities, float *gradients) {
+  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  if (row >= rows) return;
+  const float *const p = probabilities + static_cast<size_t>(row) * static_cast<size_t>(length);
+  float *const d = gradients + static_cast<size_t>(row) * static_cast<size_t>(length);
+  const int count = row % length + 1;
+  float sum = 0;
+  for (int i = lane; i < count; i += lanes) sum += p[i] * d[i];
+  sum = rill_warp_sum(sum);
+  for (int i = lane; i < length; i += lanes) d[i] = i < count ? p[i] * (d[i] - sum) : 0.0f;
+}
+
+/* ---- gelu ---- */
+
+/* The approximation that GPT-2 was trained with: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). */
+static __device__ __forceinline__ float gelu_tangent(float x) {
+  return hyperbolic_tangent(0.797884561f * (x + 0.044715f * x * x * x));
+}
+
+enum { GELU_ROWS = 4 }; /* of a thread, which reads its bias once */
+
+/* x += bias, and out = gelu(x). */
+RILL_KERNEL(gelu, int rows, int columns, const float *bias, float *x, float *out) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int begin = static_cast<int>(blockIdx.y) * GELU_ROWS, end = min(begin + GELU_ROWS, rows);
+  if (c >= columns) return;
+  for (int r = begin; r < end; r++) {
+    const size_t i = static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c);
+    const float v = x[i] + bias[c];
+    x[i] = v;
+    out[i] = 0.5f * v * (1.0f + gelu_tangent(v));
+  }
+}
+
+/* In place: the gradient of out becomes that of x. */
+RILL_KERNEL(gelu_backward, int64_t n, const float *x, float *gradients) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float v = x[i], t = gelu_tangent(v);
+  const float inner = 0.797884561f * (1.0f + 3 * 0.044715f * v * v);
+  gradients[i] *= 0.5f * (1.0f + t) + 0.5f * v * (1.0f - t * t) * inner;
+}
+
+/* ---- the classifier ---- */
+
+/* Softmax, cross-entropy and its gradient in one: losses[row] = -log(probability of the target), and the logits become
+ * the gradients of the mean loss, each (probability - whether it is the target) / rows.  The columns past the
+ * vocabulary are padding: no token, gradient 0.  A block for each row. */
+RILL_KERNEL_BOUNDED(256, classify, int vocabulary, int padded, float factor, const int *targets, float *logits,
+                    float *losses) {
+  const int row = static_cast<int>(blockIdx.x), target = targets[row];
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  float *const x = logits + static_cast<size_t>(row) * static_cast<size_t>(padded);
+  float most = -3.4e38f;
+  for (int i = thread; i < vocabulary; i += threads) most = fmaxf(most, x[i]);
+  most = rill_block_max(most);
+  float sum = 0;
+  for (int i = thread; i < vocabulary; i += threads) sum += exponential(x[i] - most);
+  sum = rill_block_sum(sum);
+  if (thread == 0) losses[row] = logarithm(sum) + most - x[target];
+  __syncthreads(); /* x[target] is written next */
+  const float scale = factor / sum;
+  for (int i = thread; i < padded; i += threads) {
+    const float p = i < vocabulary ? exponential(x[i] - most) * scale : 0.0f;
+    x[i] = i == target ? p - factor : p;
+  }
+}
+
+/* By one block. */
+RILL_KERNEL_BOUNDED(256, mean_loss, int rows, const float *losses, float *out) {
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += static_cast<int>(blockDim.x)) sum += losses[i];
+  sum = rill_block_sum(sum);
+  if (threadIdx.x == 0) *out = sum / static_cast<float>(rows);
+}
+
+/* ---- the update ---- */
+
+/* AdamW: the moments follow the gradient and its square, and the weights their quotient.  rates: see begin_step. */
+RILL_KERNEL(adamw, int64_t n, float decay, float beta1, float beta2, const float *rates, const float *gradients,
+            float *weights, float *first, float *second) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float g = gradients[i], w = weights[i];
+  const float m = beta1 * first[i] + (1.0f - beta1) * g, v = beta2 * second[i] + (1.0f - beta2) * g * g;
+  first[i] = m;
+  second[i] = v;
+  weights[i] = w - rates[0] * (m * rates[1] / (sqrtf(v * rates[2]) + 1e-8f) + decay * w);
+}

@@ -1,0 +1,76 @@
+/* Matrix products.  cuBLAS and hipBLAS have their matrices in columns: a matrix in rows is to them its transpose, so
+ * they get b * a, with rows for columns.  See blas.c for what such a library needs of a stream. */
+#include "products.h"
+
+#include "../vendor_library.h"
+
+enum { WORKSPACE = 32 << 20, TF32_MODE = 3 };
+
+typedef int multiply_function(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const float *alpha,
+                              const float *a, int lda, long long stride_a, const float *b, int ldb, long long stride_b,
+                              const float *beta, float *c, int ldc, long long stride_c, int batch);
+
+static struct {
+  int (*create)(void **handle);
+  int (*destroy)(void *handle);
+  int (*set_stream)(void *handle, void *stream);
+  int (*set_workspace)(void *handle, void *workspace, size_t size); /* NULL where hipBLAS has none */
+  int (*set_mode)(void *handle, int mode);                          /* NULL where TF32 is unknown */
+  multiply_function *multiply;
+  int plain, transposed; /* the vendor's numbers */
+} blas;
+
+static int open_blas(uint32_t backend) {
+  static const char *const cuda[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL };
+  static const char *const hip[] = { "libhipblas.so.3", "libhipblas.so.2", "libhipblas.so.1", "libhipblas.so.0", NULL };
+  if (backend != RILL_BACKEND_CUDA && backend != RILL_BACKEND_HIP) return 0;
+  const int is_cuda = backend == RILL_BACKEND_CUDA;
+  void *library = open_one(is_cuda ? cuda : hip);
+  if (library == NULL) return 0;
+  blas.plain = is_cuda ? 0 : 111;
+  blas.transposed = is_cuda ? 1 : 112;
+  (void)find(library, is_cuda ? "cublasSetWorkspace_v2" : "hipblasSetWorkspace", &blas.set_workspace);
+  if (is_cuda) (void)find(library, "cublasSetMathMode", &blas.set_mode);
+  return find(library, is_cuda ? "cublasCreate_v2" : "hipblasCreate", &blas.create) &&
+         find(library, is_cuda ? "cublasDestroy_v2" : "hipblasDestroy", &blas.destroy) &&
+         find(library, is_cuda ? "cublasSetStream_v2" : "hipblasSetStream", &blas.set_stream) &&
+         find(library, is_cuda ? "cublasSgemmStridedBatched" : "hipblasSgemmStridedBatched", &blas.multiply);
+}
+
+void products_open(products *p, rill_device device, rill_stream stream, const product_options *options) {
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  uintptr_t native = 0;
+  memset(p, 0, sizeof *p);
+  p->stream = stream;
+  CHECK(rill_device_get_info(device, &info));
+  if (options->own || !open_blas(info.backend)) {
+    if (options->tf32) (void)fprintf(stderr, "no cuBLAS for %s: products are of 24 bits\n", info.name);
+    return;
+  }
+  CHECK(rill_stream_native(stream, &native));
+  if (!make_current(stream, &info) || blas.create(&p->handle) != 0) {
+    (void)fprintf(stderr, "the vendor's library of products does not start\n");
+    exit(1);
+  }
+  CHECK(rill_alloc(device, WORKSPACE, RILL_MEMORY_DEVICE, &p->workspace));
+  CHECK_VENDOR(blas.set_stream(p->handle, (void *)native));
+  if (blas.set_workspace != NULL) CHECK_VENDOR(blas.set_workspace(p->handle, p->workspace, WORKSPACE));
+  if (options->tf32 && blas.set_mode != NULL) CHECK_VENDOR(blas.set_mode(p->handle, TF32_MODE));
+}
+
+void products_close(products *p) {
+  if (p->handle == NULL) return;
+  CHECK_VENDOR(blas.destroy(p->handle));
+  CHECK(rill_free(p->workspace));
+}
+
+void products_multiply(products *p, const rill_kernels_sgemm_problem *x) {
+  if (p->handle == NULL) {
+    CHECK(rill_kernels_sgemm_many(p->stream, x));
+    return;
+  }
+  CHECK_VENDOR(blas.multiply(p->handle, x->transpose_b ? blas.transposed : blas.plain,
+                             x->transpose_a ? blas.transposed : blas.plain, (int)x->n, (int)x->m, (int)x->k, &x->alpha,
+                             x->b, (int)x->ldb, (long long)x->stride_b, x->a, (int)x->lda, (long long)x->stride_a,
+                             &x->beta, x->c, (int)x->ldc, (long long)x->stride_c, (int)x->batch));
+}
