@@ -159,7 +159,7 @@ static void write_bar(const struct rill__trace_line *line, const struct rill__tr
                        RILL__US(item->submitted), item->null_stream ? ",\"null_stream\":true" : "");
 }
 
-/* Finds when the operation began and ended; returns false if that is not known. */
+/* Finds when the operation started and ended; returns false if that is not known. */
 static bool find_times(struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t *begin,
                        uint64_t *end) {
   if (item->ran) {

@@ -33,7 +33,7 @@ BANNED = {
 }
 LANE = {r"lanes?": "stream, worker, track; a warp has lanes"}
 WARPS = re.compile(
-    r"warp|dialect|KERNELS|COMPILING|FROM_CUDA|CHANGELOG|EDGE_CASES|rillcc|include/rill/device|kernels/"
+    r"warp|dialect|KERNELS|COMPILING|FROM_CUDA|CHANGELOG|EDGE_CASES|rillcc|include/rill/device|kernels/|gpt2"
     r"|cpu/(fiber|kernel|device|compile)|fake_vendor|dlpack|vendor_compiler|topology"
 )
 # Words of licences and of other people's formats.
