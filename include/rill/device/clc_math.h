@@ -1,10 +1,11 @@
 /* rill/device/clc_math.h: the functions of <math.h> by libclc, the mathematics of OpenCL C that comes with LLVM, for
- * compilers without a vendor's library.  Included by rill/device/kernel.h before <math.h>, where rillcc links libclc's
+ * compilers without a vendor's library. Included by rill/device/kernel.h before <math.h>, where rillcc links libclc's
  * bitcode for the target (RILL_CLC_MATH).
  *
- * libclc has a function for each type, with the name that C++ gives it: _Z3expf is exp(float).  docs/reference/KERNELS.md says
- * how exact they are.  They are declared before the C++ library's own of the same names, which the compiler would
- * otherwise take for the device's too: it makes the fast instructions of the GPU of those.
+ * libclc has a function for each type, with the name that C++ gives it: _Z3expf is exp(float).
+ * docs/reference/KERNELS.md says how exact they are. They are declared before the C++ library's own of the same
+ * names, which the compiler would otherwise take for the device's too: it makes the fast instructions of the GPU of
+ * those.
  */
 #ifndef RILL_DEVICE_CLC_MATH_H
 #define RILL_DEVICE_CLC_MATH_H

@@ -1,22 +1,22 @@
-/* rill/device/half.h: numbers of 16 bits, for kernels and for the C and C++ programs that launch them.
+/* rill/device/half.h: 16-bit floating-point types, for kernels and for the C and C++ programs that launch them.
  *
  *   rill_half       IEEE binary16: 11 bits of precision, up to 65504
- *   rill_bfloat16   the upper half of a float: 8 bits of precision, a float's range
+ *   rill_bfloat16   the upper half of a float: 8 bits of precision, the range of a float
  *
- * They are for storage; sums and products are of floats:
+ * The types are for storage; arithmetic is done in float:
  *
  *     RILL_KERNEL(scale, int n, float a, rill_half *x) {
  *       const int i = blockIdx.x * blockDim.x + threadIdx.x;
  *       if (i < n) x[i] = rill_to_half(a * rill_to_float(x[i]));
  *     }
  *
- *   rill_to_half(f) rill_to_bfloat16(f)                      from float, to the nearest, of two as near the even one
- *   rill_half_to_float(h) rill_bfloat16_to_float(b)          exact
- *   rill_to_float(x)                                         C++: of either
- *   + - * / (and += ...), -x, == != < <= > >=                C++: as float, and the result rounded as above
+ *   rill_to_half(f) rill_to_bfloat16(f)                      convert a float, rounding to nearest even
+ *   rill_half_to_float(h) rill_bfloat16_to_float(b)          convert exactly
+ *   rill_to_float(x)                                         C++: converts either type
+ *   + - * / (and += ...), -x, == != < <= > >=                C++: computed as float, then rounded as above
  *
- * All compilers and devices give the same bits, but that a NaN becomes some NaN.  What is too large becomes infinite;
- * what is small is not lost before it is below half the least number there is.
+ * All compilers and devices compute the same bits, except that a NaN becomes an unspecified NaN.  Values that are too
+ * large become infinite.  Values below half of the smallest subnormal number become 0.
  */
 #ifndef RILL_DEVICE_HALF_H
 #define RILL_DEVICE_HALF_H
@@ -33,7 +33,7 @@
 #else
 #define RILL_HALF_ static inline
 #endif
-/* The processor's own conversion, where there is one.  g++ knows the type on aarch64 from 13 on. */
+/* Uses the processor's conversion if it has one.  g++ supports the type on aarch64 from 13 on. */
 #if defined(__cplusplus) && !defined(__CUDA_ARCH__) && defined(__FLT16_MANT_DIG__) && \
     (defined(__AMDGCN__) || defined(__F16C__) || (defined(__aarch64__) && (defined(__clang__) || __GNUC__ >= 13)))
 #define RILL_HALF_NATIVE_ 1
@@ -66,7 +66,7 @@ RILL_HALF_ float rill_half_to_float_by_bits_(uint16_t half) {
   if (magnitude > 0x7c00u) return rill_float_of_bits_(sign | 0x7fc00000u | magnitude << 13);
   if (magnitude == 0x7c00u) return rill_float_of_bits_(sign | 0x7f800000u);
   if (magnitude >= 0x0400u) return rill_float_of_bits_(sign | ((magnitude << 13) + (112u << 23)));
-  /* Below the least normal number they are multiples of 2^-24. */
+  /* Subnormal numbers are multiples of 2^-24. */
   return rill_float_of_bits_(sign | rill_float_bits_((float)magnitude * 5.9604644775390625e-8f));
 }
 
@@ -84,7 +84,7 @@ RILL_HALF_ uint16_t rill_half_by_bits_(float f) {
 
 /* ---- conversions ---- */
 
-/** The value of `half`, exactly. */
+/** Converts `half` exactly. */
 RILL_HALF_ float rill_half_to_float(rill_half half) {
 #if defined(__CUDA_ARCH__)
   float f;
@@ -99,7 +99,7 @@ RILL_HALF_ float rill_half_to_float(rill_half half) {
 #endif
 }
 
-/** The nearest half, of two as near the one that ends in 0. */
+/** Converts to the nearest half, rounding ties to even. */
 RILL_HALF_ rill_half rill_to_half(float f) {
   rill_half half;
 #if defined(__CUDA_ARCH__)
@@ -113,12 +113,12 @@ RILL_HALF_ rill_half rill_to_half(float f) {
   return half;
 }
 
-/** The value of `number`, exactly. */
+/** Converts `number` exactly. */
 RILL_HALF_ float rill_bfloat16_to_float(rill_bfloat16 number) {
   return rill_float_of_bits_((uint32_t)number.bits << 16);
 }
 
-/** The nearest bfloat16, of two as near the one that ends in 0. */
+/** Converts to the nearest bfloat16, rounding ties to even. */
 RILL_HALF_ rill_bfloat16 rill_to_bfloat16(float f) {
   const uint32_t bits = rill_float_bits_(f);
   rill_bfloat16 number;
@@ -140,7 +140,7 @@ RILL_HALF_ float rill_to_float(rill_bfloat16 x) { return rill_bfloat16_to_float(
 #define RILL_HALF_COMPARISON_(OPERATOR) \
   RILL_HALF_ bool operator OPERATOR(rill_half a, rill_half b) { return rill_to_float(a) OPERATOR rill_to_float(b); }
 #else
-/* By integers, of which a vector has twice as many as of floats, and without conversions. */
+/* Compares as integers: no conversion, and twice as many elements per vector as with floats. */
 RILL_HALF_ int16_t rill_half_order_(rill_half x) {
   const int16_t magnitude = static_cast<int16_t>(x.bits & 0x7fffu);
   return static_cast<int16_t>(x.bits >> 15 ? -magnitude : magnitude);

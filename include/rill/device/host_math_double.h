@@ -1,7 +1,8 @@
 /* rill/device/host_math_double.h: mathematics of double on the cpu that vectorizes, as rill/device/host_math.h has it
  * of float.  Included by that header.
  *
- * There is no wider type to round from, and no fused product on every processor: docs/reference/KERNELS.md has the errors. */
+ * There is no wider type to round from, and no fused product on every processor: docs/reference/KERNELS.md has the
+ * errors. */
 #ifndef RILL_DEVICE_HOST_MATH_DOUBLE_H
 #define RILL_DEVICE_HOST_MATH_DOUBLE_H
 

@@ -1,6 +1,7 @@
 /* rill/device/on_cuda.h: the kernel dialect for NVIDIA GPUs.  Included by rill/device/kernel.h.
  *
- * nvcc has most of it.  With RILL_CUDA_FREESTANDING clang alone does, without CUDA's headers and libraries.
+ * nvcc provides most of the dialect.  With RILL_CUDA_FREESTANDING clang compiles it without CUDA's headers and
+ * libraries.
  */
 #ifndef RILL_DEVICE_ON_CUDA_H
 #define RILL_DEVICE_ON_CUDA_H
@@ -12,10 +13,10 @@
 #define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
 #define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS, BLOCKS
-/* Whose address is taken is made. */
+/* Taking the address forces the instance to be generated. */
 #define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = +__VA_ARGS__
 
-/* All kernels of a source share one array: CUDA wants one type for one name. */
+/* All kernels of a source share one array, because CUDA allows only one type per name. */
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                \
   extern __shared__ __align__(16) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
@@ -28,8 +29,8 @@
 
 /* ---- warps: rill/device/warp.h ----
  *
- * All lanes are named to the _sync forms: those that have ended count as arrived.  What __activemask gives would be
- * wrong, since lanes that have parted at a branch need not have met again. */
+ * The _sync functions receive the mask of all lanes; exited lanes count as arrived.  __activemask would be wrong,
+ * because lanes that diverged at a branch need not have reconverged. */
 
 static __device__ __forceinline__ unsigned rill_lane() {
   unsigned lane;
@@ -42,7 +43,7 @@ static __device__ __forceinline__ bool rill_vote_all(bool p) { return __all_sync
 static __device__ __forceinline__ bool rill_vote_any(bool p) { return __any_sync(~0u, p) != 0; }
 static __device__ __forceinline__ void rill_warp_sync() { __syncwarp(); }
 
-/* The v of a lane that makes the call, too. */
+/* Returns the v of a lane that also makes the call. */
 template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
@@ -60,13 +61,13 @@ template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsig
   return v;
 }
 template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane, unsigned long long) {
-  const unsigned live = __ballot_sync(~0u, 1); /* by all lanes, also those whose lane is none */
+  const unsigned live = __ballot_sync(~0u, 1); /* executed by all lanes */
   const bool there = lane < 32 && (live >> lane & 1) != 0;
   return rill_value_of_(v, there ? lane : rill_lane());
 }
 #include <rill/device/warp.h>
 
-/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+/** Loads a value that the host or another device stores; writes before that store are visible afterwards. */
 template <class T> static __device__ __forceinline__ T rill_load_acquire(const T *p) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   if constexpr (sizeof(T) == 4) {
@@ -80,7 +81,7 @@ template <class T> static __device__ __forceinline__ T rill_load_acquire(const T
   }
 }
 
-/** Writes a value that the host or another device reads, after everything written before it. */
+/** Stores a value that the host or another device loads, after all earlier writes of the caller. */
 template <class T> static __device__ __forceinline__ void rill_store_release(T *p, T v) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   if constexpr (sizeof(T) == 4)

@@ -1,7 +1,7 @@
 /* rill/device/on_hip.h: the kernel dialect for AMD GPUs.  Included by rill/device/kernel.h.
  *
- * Under hipcc the HIP headers give it.  With RILL_HIP_FREESTANDING clang alone does, without HIP headers and
- * without AMD's device libraries.
+ * With hipcc the HIP headers provide the dialect. With RILL_HIP_FREESTANDING clang compiles it without HIP headers
+ * and AMD's device libraries.
  */
 #ifndef RILL_DEVICE_ON_HIP_H
 #define RILL_DEVICE_ON_HIP_H
@@ -15,7 +15,7 @@
 #define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
 #define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS /* HIP's second number counts waves */
-/* Whose address is taken is made. */
+/* Taking the address forces the instance to be generated. */
 #define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = +__VA_ARGS__
 
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                               \
@@ -65,7 +65,7 @@ static __device__ __forceinline__ int rill_word_from_(int word, unsigned lane) {
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(4 * lane), word);
 }
 
-/* The v of a lane that makes the call, too. */
+/* Returns the v of a lane that also makes the call. */
 template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
@@ -76,7 +76,7 @@ template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsig
   return v;
 }
 template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane, unsigned long long) {
-  const unsigned long long live = rill_ballot(true); /* by all lanes, also those whose lane is none */
+  const unsigned long long live = rill_ballot(true); /* executed by all lanes */
   const bool there = lane < rill_warp_size() && (live >> lane & 1) != 0;
   return rill_value_of_(v, there ? lane : rill_lane());
 }
@@ -84,24 +84,25 @@ template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, u
 
 /* The __atomic builtins have system scope in AMD code. */
 
-/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+/** Loads a value that the host or another device stores; writes before that store are visible afterwards. */
 template <class T> static __device__ __forceinline__ T rill_load_acquire(const T *p) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/** Writes a value that the host or another device reads, after everything written before it. */
+/** Stores a value that the host or another device loads, after all earlier writes of the caller. */
 template <class T> static __device__ __forceinline__ void rill_store_release(T *p, T v) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/** Lets others run between two looks at a value. */
+/** Lets other threads run between two polls. */
 static __device__ __forceinline__ void rill_pause() { __builtin_amdgcn_s_sleep(2); /* about 128 cycles */ }
 
-/** Nanoseconds since some moment, if the constant clock of the GPU runs at 100 MHz.  It does on gfx10 and
- *  later; some gfx9 count at 25 MHz, and times come out a quarter of what they are.  A kernel cannot ask; the
- *  host can (hipDeviceAttributeWallClockRate, HIP 5.3).  Good for time limits, not for measuring. */
+/** Returns nanoseconds since an unspecified point in time if the constant clock of the GPU runs at 100 MHz, as on
+ *  gfx10 and later. On some gfx9 GPUs it runs at 25 MHz, and the result is a quarter of the real time. A kernel
+ *  cannot query the rate; the host can (hipDeviceAttributeWallClockRate, HIP 5.3). Suitable for time limits, not for
+ *  measurements. */
 static __device__ __forceinline__ unsigned long long rill_clock_ns() {
 #if defined(__GFX11__) || defined(__GFX12__)
   return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10ull; /* MSG_RTN_GET_REALTIME: s_memrealtime is gone */

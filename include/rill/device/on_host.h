@@ -108,22 +108,22 @@ static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CS
 static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+/** Loads a value that the host or another device stores; writes before that store are visible afterwards. */
 template <class T> static inline T rill_load_acquire(const T *p) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/** Writes a value that the host or another device reads, after everything written before it. */
+/** Stores a value that the host or another device loads, after all earlier writes of the caller. */
 template <class T> static inline void rill_store_release(T *p, T v) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
   __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/** Lets others run between two looks at a value. */
+/** Lets other threads run between two polls. */
 static inline void rill_pause() { sched_yield(); }
 
-/** Nanoseconds since some moment. */
+/** Returns nanoseconds since an unspecified point in time. */
 static inline unsigned long long rill_clock_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -1,18 +1,19 @@
-/* rill/device/reduce.h: sums, least and greatest values of a warp and of a block.  Included by rill/device/kernel.h.
+/* rill/device/reduce.h: sum, minimum and maximum over a warp or a block.  Included by rill/device/kernel.h.
  *
  *     const float sum = rill_block_sum(i < n ? x[i] : 0.0f);
  *     if (threadIdx.x == 0) atomicAdd(total, sum);
  *
- *   rill_warp_sum(v)  rill_warp_min(v)  rill_warp_max(v)      of the lanes of the caller's warp
- *   rill_block_sum(v) rill_block_min(v) rill_block_max(v)     of the threads of the block, of any shape
+ *   rill_warp_sum(v)  rill_warp_min(v)  rill_warp_max(v)      over the lanes of the caller's warp
+ *   rill_block_sum(v) rill_block_min(v) rill_block_max(v)     over the threads of the block, which can have any shape
  *
- * v is an int, an unsigned, an integer of 8 bytes, a float or a double, and every caller gets the result.  All lanes of
- * the warp, or all threads of the block, that have not ended make the call, the same one.  Those that have ended do not
- * count.  The functions for a block are barriers, too.
+ * v is an int, an unsigned, an 8-byte integer, a float or a double. Every caller receives the result. All lanes of
+ * the warp, or all threads of the block, that have not exited must make the same call; exited threads are ignored.
+ * The block functions are also barriers.
  *
- * The order is that of a balanced tree: each thread with its neighbour, each pair with the next pair, and so on, the
- * lower one on the left; who has ended is left out.  So a block's result has the same bits on every device, and a
- * warp's on devices with warps of one size.  Sums of integers wrap.  Of a number and a NaN, min and max are the number.
+ * Values are combined in the order of a balanced tree: each thread with its neighbour, each pair with the next pair,
+ * and so on, with the lower thread on the left and exited threads left out. The result of a block therefore has the
+ * same bits on every device, and the result of a warp on all devices with the same warp size. Integer sums wrap. If
+ * one operand of min or max is a NaN, the other is returned.
  */
 #ifndef RILL_DEVICE_REDUCE_H
 #define RILL_DEVICE_REDUCE_H

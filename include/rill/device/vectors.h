@@ -1,19 +1,19 @@
-/* rill/device/vectors.h: CUDA's vectors under names of rill's, for the C and C++ programs that launch kernels.
+/* rill/device/vectors.h: CUDA's vector types under names of rill, for the C and C++ programs that launch kernels.
  *
- *   rill_float4                  float4: as large, and as aligned; so are the others of 1 to 4 members x, y, z, w (but
- *                                that HIP's own headers align four members of 8 bytes to 32 bytes, not to 16)
+ *   rill_float4                  float4, with the same size and alignment.  All types have 1 to 4 members x, y, z, w.
+ *                                (HIP's own headers align four 8-byte members to 32 bytes, rill to 16.)
  *   rill_char rill_uchar rill_short rill_ushort rill_int rill_uint rill_long rill_ulong rill_longlong rill_ulonglong
- *   rill_float rill_double       each with 1, 2, 3 or 4 after it
+ *   rill_float rill_double       each followed by 1, 2, 3 or 4
  *   rill_half2 rill_bfloat162    half2 and __nv_bfloat162
  *
- * The header that rillcc writes includes this one where a kernel takes such a type:
+ * The header that rillcc writes includes this file if a kernel has a parameter of such a type:
  *
  *     rill_float4 *points;
  *     RILL_NEW(device, RILL_MEMORY_DEVICE, n, &points);
  *     move_launch(stream, &launch, n, points);               // __global__ void move(int n, float4 *points)
  *
- * CUDA's and HIP's own headers may also be included, before it or after it.  To a compiler their types are different
- * ones: cast a pointer to one.
+ * CUDA's and HIP's headers can also be included, before or after this file.  Their types are different types for the
+ * compiler, so cast pointers.
  */
 #ifndef RILL_DEVICE_VECTORS_H
 #define RILL_DEVICE_VECTORS_H
