@@ -13,7 +13,7 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   struct rill__device *device = stream->base.device;
   const char *why = "";
   RILL_REQUIRE(mode <= RILL_CAPTURE_RELAXED, RILL_ERROR_INVALID_ARGUMENT,
-               "mode %u is none of RILL_CAPTURE_GLOBAL, _THREAD and _RELAXED", mode);
+               "mode is %u, but must be RILL_CAPTURE_GLOBAL, _THREAD or _RELAXED", mode);
   RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_GRAPH, &why) && device->backend->graph != NULL,
                RILL_ERROR_UNSUPPORTED, "captures on %s: %s", device->name, why);
   RILL_REQUIRE(!stream->imported || stream->native > 1, RILL_ERROR_UNSUPPORTED,
@@ -25,12 +25,12 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   if (atomic_load(&stream->foreign) && !rill__is_captured(stream)) {
     RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   }
-  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE, "another library captures %s already",
+  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE, "another library is already capturing %s",
                rill__name_of(&stream->base).text);
   return RILL_OK;
 }
 
-/* `start->after` is made of the handles. */
+/* Fills `start->after` with the nodes of the handles in `after`. */
 static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capture_start *start,
                                   const rill_graph_node *after) {
   struct rill__graph_node **nodes = calloc(start->after_count + 1, sizeof(struct rill__graph_node *));
@@ -49,7 +49,7 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   return status;
 }
 
-/* `after`: handles of start->into, if there is one. */
+/* `after` contains handles of nodes of start->into, if there is one. */
 static rill_status begin_settled(struct rill__stream *stream, struct rill__capture_start *start,
                                  const rill_graph_node *after) {
   rill__ref(&stream->base);

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* ---- looking for devices ---- */
+/* ---- finding devices ---- */
 
 static void around_search(void) {
   rill__observers_start();
@@ -68,7 +68,7 @@ rill_status rill_device_open(const char *name, rill_device *out) {
     origin = "RILL_DEVICE=";
   }
   if (name == NULL || (name[0] == '\0' && origin[0] != '\0')) {
-    uint64_t first = 0; /* the first GPU, else the CPU */
+    uint64_t first = 0; /* the first GPU, or the CPU if there is none */
     device = rill__device_nth(&first, false);
     if (device == NULL) return rill__fail_without_cpu();
   } else {
@@ -96,15 +96,16 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
                found->name);
   uint32_t ordinal = 0;
   RILL_TRY(RILL_DISPATCH(search->devices[0], device, of_native_stream, native, &ordinal));
-  RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
-               (unsigned long long)native, found->name, ordinal);
+  RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND,
+               "native stream 0x%llx belongs to %s:%u, which rill did not find", (unsigned long long)native,
+               found->name, ordinal);
   out->id = search->devices[ordinal]->base.id;
   return RILL_OK;
 }
 
 /* ---- one device ---- */
 
-/* Threads that ask at the same time get the same answer. */
+/* Threads that call this at the same time get the same result. */
 static void read_clocks(struct rill__device *device, rill_device_info *info) {
   if (!atomic_load_explicit(&rill__core(device)->clocks_known, memory_order_acquire)) {
     uint32_t core = 0, memory = 0;
@@ -137,9 +138,9 @@ bool rill_device_supports(rill_device device, uint32_t feature, const char **why
   struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__);
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
   if (d == NULL) {
-    reason = "the handle is no device";
+    reason = "the handle is not a device";
   } else if (feature < RILL_FEATURE_PEER || feature >= RILL_FEATURE_END_) {
-    reason = "the number is no feature";
+    reason = "the number is not a feature";
   } else {
     answer = RILL_ASK(d, device, supports, d, feature, &reason);
   }
@@ -165,7 +166,7 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_TRY(rill__device_activate(d));
   RILL_TRY(rill__capture_check(d, true));
-  rill__leave(&self); /* devices live for ever */
+  rill__leave(&self); /* devices live until the process ends */
   struct rill__observed wait;
   RILL_TRY(rill__host_wait_begin(&wait, RILL__OBSERVED_DEVICE_WAIT, &d->base));
   rill__held_wait_for_device(d);
@@ -218,10 +219,10 @@ rill_status rill_device_get_workers(rill_device device, uint32_t *out) {
   return RILL_OK;
 }
 
-/* ---- each other's memory ---- */
+/* ---- peer access ---- */
 
 bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why) {
-  const char *reason = "the handle is no device";
+  const char *reason = "the handle is not a device";
   bool answer = false;
   struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__);
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
@@ -253,7 +254,7 @@ rill_status rill_device_disable_peer(rill_device device, rill_device memory_of) 
   RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
   RILL_TRY(rill__check_same_backend(&d->base, &m->base));
   const char *why = "";
-  if (d == m || !rill__peer_can_access(d, m, &why)) return RILL_OK; /* nothing can be on */
+  if (d == m || !rill__peer_can_access(d, m, &why)) return RILL_OK; /* access cannot be enabled */
   rill__leave(&self);
   return rill__peer_set(d, m, false);
 }

@@ -22,16 +22,15 @@ rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *
   RILL_REQUIRE(count != NULL && (leaks != NULL || room == 0), RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                count == NULL ? "count" : "leaks");
   RILL_REQUIRE(rill__checks(RILL__CHECK_MEMORY), RILL_ERROR_UNSUPPORTED,
-               "what is alive is not noted" RILL_HINT "run the program with RILL_CHECK=memory in its environment");
+               "live objects are not recorded" RILL_HINT "run the program with RILL_CHECK=memory in its environment");
   RILL_TRY(rill__device_activate(d));
   size_t all = room;
-  RILL_REQUIRE(rill__leaks_list(d, leaks, &all), RILL_ERROR_OUT_OF_MEMORY,
-               "no host memory for a list of what is alive");
+  RILL_REQUIRE(rill__leaks_list(d, leaks, &all), RILL_ERROR_OUT_OF_MEMORY, "no host memory for the list of leaks");
   *count = all;
   return RILL_OK;
 }
 
-/* The room that the caller has, and afterwards what is needed. */
+/* Checks the buffer for a text.  `*size` is the room of the caller on entry, and the size that is needed afterwards. */
 static rill_status check_text_room(const char *text, const size_t *size, size_t room) {
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
   RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
@@ -50,7 +49,7 @@ rill_status rill_stream_explain(rill_stream stream, char *text, size_t *size) {
   return RILL_OK;
 }
 
-/* Reads a note; false with text if it is none. */
+/* Reads the options of a note.  Fails if they do not describe one. */
 static rill_status read_note(const rill_stream_note *note, rill_stream_note *out) {
   *out = (rill_stream_note)RILL_STREAM_NOTE_INIT;
   RILL_REQUIRE(note != NULL, RILL_ERROR_INVALID_ARGUMENT, "note is NULL");
@@ -100,7 +99,7 @@ rill_status rill_device_explain(rill_device device, char *text, size_t *size) {
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_TRY(check_text_room(text, size, out.size));
-  rill__leave(&self); /* devices live for ever, and leaving a stream may destroy it */
+  rill__leave(&self); /* devices live until the process ends, and leaving a stream may destroy it */
   rill__explain_device(d, &out);
   *size = out.length + 1;
   return RILL_OK;

@@ -1,4 +1,4 @@
-/* rill/dlpack.h: arrays given to and taken from other libraries. */
+/* rill/dlpack.h: arrays exported to and imported from other libraries. */
 #include "core/object/options.h"
 #include "core/pool/pool.h"
 #include "core/stream/stream.h"
@@ -13,12 +13,13 @@ enum { MOST_DIMENSIONS = 64 };
 
 /* ---- shapes ---- */
 
-/* The bytes from the first element that the array reaches, in both directions: `below` before it, `above` from it on.
- * False if that is more than an address has, or a size is negative. */
+/* Computes the bytes that the array reaches in both directions from its first element: `below` before the element,
+ * `above` from the element on.  Returns false if a size is negative, or if the array is larger than the address
+ * space. */
 static bool reach(const rill_tensor *tensor, size_t *below, size_t *above) {
   const uint64_t lanes = tensor->type_lanes == 0 ? 1 : tensor->type_lanes;
   const uint64_t element = (tensor->type_bits * lanes + 7) / 8;
-  uint64_t down = 0, up = 1, compact = 1; /* elements */
+  uint64_t down = 0, up = 1, compact = 1; /* in elements */
   bool empty = false, overflow = false;
   for (uint32_t i = tensor->dimensions; i-- > 0;) {
     const int64_t size = tensor->shape[i];
@@ -50,13 +51,13 @@ static rill_status check_tensor(const rill_tensor *tensor, size_t *below, size_t
   RILL_REQUIRE(tensor->dimensions <= MOST_DIMENSIONS, RILL_ERROR_INVALID_ARGUMENT, "tensor: %u dimensions; %d at most",
                tensor->dimensions, MOST_DIMENSIONS);
   RILL_REQUIRE(tensor->dimensions == 0 || tensor->shape != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "tensor: %u dimensions, and shape is NULL", tensor->dimensions);
+               "tensor: shape is NULL, but dimensions is %u", tensor->dimensions);
   for (uint32_t i = 0; i < tensor->dimensions; i++) {
     RILL_REQUIRE(tensor->shape[i] >= 0, RILL_ERROR_INVALID_ARGUMENT, "tensor: shape[%u] is %lld", i,
                  (long long)tensor->shape[i]);
   }
   RILL_REQUIRE(reach(tensor, below, above), RILL_ERROR_INVALID_ARGUMENT,
-               "tensor: its elements lie further apart than addresses reach");
+               "tensor: shape or strides are negative, or reach beyond the address space");
   RILL_REQUIRE(*above == 0 || tensor->data != NULL, RILL_ERROR_INVALID_ARGUMENT, "tensor: data is NULL");
   return RILL_OK;
 }
@@ -76,7 +77,7 @@ static void delete_exported(rill_dlpack *self) {
   free(exported);
 }
 
-/* DLPack's type of the memory. */
+/* Finds DLPack's type of the memory. */
 static rill_status find_type(struct rill__device *device, const rill_tensor *tensor, size_t below, size_t above,
                              int32_t *type) {
   const struct rill__dlpack *const names = &device->backend->dlpack;
@@ -87,7 +88,7 @@ static rill_status find_type(struct rill__device *device, const rill_tensor *ten
   size_t size = allocation != NULL ? allocation->size : 0;
   const bool known =
       allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, tensor->data, &begin, &size));
-  if (!known && !device->backend->gpu) return RILL_OK; /* any memory of the host */
+  if (!known && !device->backend->gpu) return RILL_OK; /* any memory of the host is accepted */
   RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "tensor: data %p is not an allocation of rill, or has been freed",
                tensor->data);
   const uintptr_t at = (uintptr_t)tensor->data;
@@ -104,13 +105,13 @@ static rill_status find_type(struct rill__device *device, const rill_tensor *ten
   return RILL_OK;
 }
 
-/* The consumer's stream waits for what `stream` has been given. */
+/* Makes the consumer's stream wait for the work submitted to `stream` so far. */
 static rill_status order_consumer(struct rill__stream *stream, intptr_t consumer) {
   struct rill__device *const device = stream->base.device;
   const struct rill__dlpack *const names = &device->backend->dlpack;
   if (consumer == RILL_DLPACK_NO_STREAM) return RILL_OK;
   RILL_REQUIRE(device->backend->gpu, RILL_ERROR_INVALID_ARGUMENT,
-               "consumer is %lld, and consumers have no streams on %s" RILL_HINT
+               "consumer is %lld, but consumers have no streams on %s" RILL_HINT
                "synchronize the stream, and pass RILL_DLPACK_NO_STREAM",
                (long long)consumer, device->name);
   RILL_REQUIRE(consumer > 2 || (consumer >= names->first_stream && consumer <= names->last_stream),

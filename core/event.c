@@ -48,7 +48,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_TRY(rill__event_new(d, o.label, &event));
   event->native = native;
   event->imported = true;
-  event->timing = true; /* the driver knows better, and is asked */
+  event->timing = true; /* the driver knows whether the event has timing, and is asked */
   rill_status status = RILL_DISPATCH(event, event, import, event);
   if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
   if (status != RILL_OK) {
@@ -82,7 +82,7 @@ rill_status rill_event_release(rill_event event) {
     void *const user = rill__core(e)->release_user;
     const uintptr_t native = e->native;
     rill__event_abandon(e);
-    if (atomic_load(&e->foreign)) last->recycle = NULL; /* it is not used again */
+    if (atomic_load(&e->foreign)) last->recycle = NULL; /* such an event is not reused */
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {
@@ -93,7 +93,7 @@ rill_status rill_event_release(rill_event event) {
   return status;
 }
 
-/* ---- what an event tells ---- */
+/* ---- queries ---- */
 
 #define RILL_ENTER_EVENT(out_value)              \
   RILL_ENTER();                                  \
@@ -106,8 +106,8 @@ rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
   const uintptr_t native = RILL_ASK(e, event, native, e);
   RILL_REQUIRE(native == 0 || atomic_load(&e->foreign) || rill__event_share(e), RILL_ERROR_NOT_READY,
-               "%s was recorded again while streams were held with waits for its record before, so that its native "
-               "event does not have the last one" RILL_HINT "record it again first",
+               "%s was recorded again while held streams waited for its previous record; its native event does not "
+               "have the last record" RILL_HINT "record it again first",
                rill__name_of(&e->base).text);
   *out = native;
   return RILL_OK;
@@ -136,7 +136,7 @@ rill_status rill_event_is_ready(rill_event event, bool *out) {
   return RILL_OK;
 }
 
-/* ---- the host ---- */
+/* ---- waits of the host ---- */
 
 static rill_status synchronize_event(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
   RILL_TRY(rill__check_usable(event->base.device));
@@ -181,9 +181,10 @@ rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
   return synchronize_event(self, e, ns);
 }
 
-/* ---- telling the host ---- */
+/* ---- notifications of the host ---- */
 
-/* What the file is, by the name that the kernel gives it.  Where /proc is not mounted any open file will do. */
+/* Checks that the file is an eventfd, by the name that the kernel gives it.  Where /proc is not mounted, any open file
+ * is accepted. */
 static rill_status check_eventfd(int fd) {
   char path[64], name[128];
   RILL_REQUIRE(fcntl(fd, F_GETFD) >= 0, RILL_ERROR_INVALID_ARGUMENT, "fd %d is not open", fd);
@@ -191,7 +192,8 @@ static rill_status check_eventfd(int fd) {
   const ssize_t length = readlink(path, name, sizeof name - 1);
   name[length > 0 ? length : 0] = '\0';
   RILL_REQUIRE(length < 0 || strcmp(name, "anon_inode:[eventfd]") == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "fd %d is %s, no eventfd" RILL_HINT "create one with eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)", fd, name);
+               "fd %d is %s, not an eventfd" RILL_HINT "create one with eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)", fd,
+               name);
   return RILL_OK;
 }
 

@@ -16,14 +16,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { OPERATIONS_SHOWN = 8 }; /* of each stream */
+enum { OPERATIONS_SHOWN = 8 }; /* per stream */
 
 static double seconds_since(uint64_t ns) { return (double)(rill__now() - ns) / 1e9; }
 
 /* ---- streams ---- */
 
-/* Asks the driver, unless the device is lost or what it has done is known.  A question would break a capture that other
- * code has begun. */
+/* Asks the driver, unless the device is lost or the state of the stream is known.  A query would break a capture that
+ * other code has begun. */
 static bool is_complete_now(struct rill__stream *stream) {
   bool capturing = false, complete = false;
   if (rill__is_diverted(stream)) return false;
@@ -58,7 +58,7 @@ static void explain_operations(uint64_t id, const struct rill__operation_list *l
   if (more > 0) rill__text_add(text, "\n  and %zu more", more);
 }
 
-/* The host calls that run, of a stream; or of graphs, if it is 0. */
+/* Adds the running host calls of a stream, or those of graphs if `stream` is 0. */
 static void explain_calls(uint64_t stream, const char *before, const char *after, struct rill__text *text) {
   struct rill__host_call_seen call;
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
@@ -69,7 +69,7 @@ static void explain_calls(uint64_t stream, const char *before, const char *after
   }
 }
 
-/* Inside an epoch. */
+/* Called inside an epoch. */
 static void explain_one(struct rill__stream *stream, const struct rill__operation_list *list, struct rill__text *text) {
   rill__text_add(text, "%s", rill__name_of(&stream->base).text);
   if (rill__is_captured(stream)) rill__text_add(text, ": captures");
@@ -101,7 +101,7 @@ static void explain_wait(const struct rill__host_wait *wait, struct rill__text *
                  object != NULL ? rill__name_of(object).text : "what was released", seconds);
 }
 
-/* Of one object, or of all of a device. */
+/* Adds the waits for one object, or for all objects of a device. */
 static void explain_waits(uint64_t object, uint64_t device, struct rill__text *text) {
   for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
     struct rill__host_wait wait;
@@ -140,7 +140,7 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
   rill__text_add(text, "%s%s\n", device->name, atomic_load(&device->lost) != RILL_OK ? " is lost" : "");
   rill__operations_pending(device, &list);
   for (size_t i = 0; i < count; i++) explain_one(streams[i], &list, text);
-  if (streams == NULL) rill__text_add(text, "its streams cannot be looked at now: try again\n");
+  if (streams == NULL) rill__text_add(text, "its streams cannot be inspected now: try again\n");
   explain_calls(0, "", "\n", text);
   explain_waits(device->base.id, device->base.id, text);
   rill__operations_free(&list);
@@ -154,13 +154,13 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
 enum { REPORT_SIZE = 16384 };
 
 static uint64_t deadline; /* ns; 0: none */
-static int asked = -1;    /* an eventfd that a signal's handler writes to */
-static pid_t reporter;    /* the process that has the thread: not the child of a fork */
+static int asked = -1;    /* an eventfd that the signal handler writes to */
+static pid_t reporter;    /* the process that has the thread; not the child of a fork */
 
-/* In one piece, so that lines of several threads do not mix. */
+/* Writes the report with one call, so that lines of several threads do not mix. */
 static void print_report(const struct rill__text *text) {
   const size_t length = text->length < text->size ? text->length : text->size - 1;
-  if (write(STDERR_FILENO, text->room, length) < 0) return; /* nobody listens */
+  if (write(STDERR_FILENO, text->room, length) < 0) return; /* nobody reads stderr */
 }
 
 static void report_wait(const struct rill__host_wait *wait) {
@@ -197,7 +197,7 @@ static void report_devices(void) {
   }
 }
 
-/* Looks four times in the time that a wait may take, and whenever a signal asks. */
+/* Checks the waits four times in the time that a wait may take, and whenever the signal asks for a report. */
 static void *write_reports(void *unused) {
   const uint64_t pause = deadline / 4000000 + 1; /* ms */
   const int timeout = deadline == 0 ? -1 : pause < INT32_MAX ? (int)pause : INT32_MAX;
@@ -215,11 +215,11 @@ static void ask_for_report(int number) {
   const int error = errno;
   const uint64_t one = 1;
   (void)number;
-  if (getpid() == reporter && write(asked, &one, sizeof one) < 0) errno = 0; /* it is asked for already */
+  if (getpid() == reporter && write(asked, &one, sizeof one) < 0) errno = 0; /* a report is already requested */
   errno = error;
 }
 
-/* A handler of the program's stays. */
+/* Installs the signal handler, unless the program has its own. */
 static void handle_signal(int number) {
   struct sigaction ours, before;
   memset(&ours, 0, sizeof ours);
@@ -228,7 +228,7 @@ static void handle_signal(int number) {
   if (sigaction(number, NULL, &before) != 0) return;
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
     static const char line[] = "rill: RILL_REPORT_SIGNAL: the program handles that signal itself\n";
-    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* nobody listens */
+    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* nobody reads stderr */
     return;
   }
   (void)sigaction(number, &ours, NULL);
@@ -241,7 +241,7 @@ void rill__reports_start(uint64_t deadline_ns, int report_signal) {
   reporter = getpid();
   asked = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's threads handle the signals */
   const bool started = asked >= 0 && pthread_create(&thread, NULL, write_reports, NULL) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!started) return;

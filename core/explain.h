@@ -4,14 +4,16 @@
 
 #include "core/diagnose/report.h"
 
-/* Outside epochs, with the stream kept: its work, and who waits for it on the host. */
+/* Describes the work of the stream, and the host waits for it.  Called outside epochs, with a reference to the
+ * stream. */
 void rill__explain_stream(struct rill__stream *stream, struct rill__text *text);
 
-/* The same of all streams of the device that may have work. */
+/* The same for all streams of the device that may have work. */
 void rill__explain_device(struct rill__device *device, struct rill__text *text);
 
-/* Starts a thread that prints reports: RILL_DEADLINE, of each wait of the host that takes longer, once; and
- * RILL_REPORT_SIGNAL, of all devices when the signal comes, whose handler only wakes the thread.  0: without. */
+/* Starts a thread that prints reports.  RILL_DEADLINE: a report for each wait of the host that takes longer, once.
+ * RILL_REPORT_SIGNAL: a report of all devices when the signal arrives; the handler only wakes the thread.  A parameter
+ * that is 0 disables its report. */
 void rill__reports_start(uint64_t deadline_ns, int report_signal);
 
 #endif

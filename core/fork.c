@@ -1,5 +1,5 @@
-/* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
- * and each backend whose devices are known is called. */
+/* fork: the forking thread first takes every lock, so that all of them are free in its child, which has no other
+ * thread. Each backend whose devices are known is called as well. */
 #include "core/fork.h"
 #include "core/device/backends.h"
 #include "core/device/registry.h"
@@ -40,9 +40,9 @@ static void unlock_device(struct rill__device *device) {
 }
 
 static void lock_all(void) {
-  rill__claims_lock();   /* waits for calls that take the others */
+  rill__claims_lock();   /* waits for calls that take the other locks */
   rill__registry_lock(); /* from here on no device is added */
-  rill__graphs_lock();   /* a graph's memory goes back to its pool under it */
+  rill__graphs_lock();   /* the memory of a graph returns to its pool under this lock */
   each_device(lock_device);
   rill__held_lock();
   rill__watches_lock();
@@ -69,24 +69,25 @@ static void unlock_all(void) {
   rill__claims_unlock();
 }
 
-/* A slot of every backend that is known, where it has one. */
+/* Calls a slot of every known backend that has the slot. */
 #define TELL_BACKENDS(slot)                                                           \
   for (size_t i_ = 0; rill__backend_at(i_) != NULL; i_++) {                           \
     const struct rill__backend *const backend_ = rill__backend_at(i_);                \
     if (rill__backend_is_known(backend_) && backend_->slot != NULL) backend_->slot(); \
   }
 
-/* Handlers that run before a fork run in the opposite order of their registration.  Ours have to come before those of a
- * vendor's library: a thread that has one of our locks may be inside a call of the vendor's, which waits for a lock
- * that the vendor's handler has taken.  Vendors register theirs when they start, so ours are registered again after
- * each search; of several registrations, the one that comes first before a fork and last after it counts. */
+/* The handlers that run before a fork run in the reverse order of their registration.  Ours must run before those of a
+ * vendor's library: a thread that holds one of our locks may be inside a call to the vendor, which waits for a lock
+ * that the vendor's handler has taken.  Vendors register their handlers when they start, so ours are registered again
+ * after each search.  Of several registrations, only the one that runs first before a fork, and last after it, has an
+ * effect. */
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
 static void lock_before_fork(void) {
   if (depth++ != 0) return;
   lock_all();
   TELL_BACKENDS(before_fork)
-  rill__order_lock(); /* the last, and free again before anything else is done: that may end objects */
+  rill__order_lock(); /* taken last and released before anything else, since what follows may destroy objects */
 }
 
 static void unlock_in_parent(void) {

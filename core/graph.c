@@ -168,7 +168,7 @@ rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_gra
   return status;
 }
 
-/* ---- what a graph tells ---- */
+/* ---- queries ---- */
 
 rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t nth, rill_graph_node *out) {
   RILL_ENTER();
@@ -184,7 +184,8 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
     if (found++ == nth) out->id = rill__node_id(g->nodes[i]);
   }
   rill__graphs_unlock();
-  RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes \"%s\", no number %u", found, label, nth);
+  RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes \"%s\"; there is no number %u", found, label,
+               nth);
   return RILL_OK;
 }
 

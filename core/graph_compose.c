@@ -10,7 +10,7 @@
 
 /* ---- clones ---- */
 
-/* Under the lock. */
+/* Called under the lock. */
 static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **out) {
   struct rill__graph *clone = NULL;
   RILL_TRY(rill__graph_check_complete(graph));
@@ -51,7 +51,7 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_REQUIRE(g->cloned_from == rill__graph_of(n)->base.id, RILL_ERROR_NOT_FOUND,
-               "graph 0x%llx is no clone of the graph that node 0x%llx is of", (unsigned long long)clone.id,
+               "graph 0x%llx is not a clone of the graph that node 0x%llx belongs to", (unsigned long long)clone.id,
                (unsigned long long)node.id);
   RILL_REQUIRE(n->index < g->cloned, RILL_ERROR_NOT_FOUND, "node %u was added after the graph of %u nodes was cloned",
                n->index, g->cloned);
@@ -63,7 +63,7 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
 
 /* ---- children ---- */
 
-/* The node after all those from `first` on that no other comes after; takes the operation over. */
+/* Adds a node after all nodes from `first` on that have no successor.  Takes ownership of the operation. */
 static rill_status add_join(struct rill__graph *graph, uint32_t first, struct rill__building *building,
                             struct rill__operation *join) {
   const uint32_t count = graph->count - first;
@@ -89,7 +89,7 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
   return status;
 }
 
-/* Under the lock; takes the operation over. */
+/* Called under the lock.  Takes ownership of the operation. */
 static rill_status add_child(struct rill__building *building, const struct rill__graph *child,
                              struct rill__operation *join) {
   struct rill__graph *graph = building->graph;
@@ -148,14 +148,14 @@ rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, 
   RILL_TRY(p != NULL ? rill__capture_free(s, p, &taken) : RILL_OK);
   RILL_REQUIRE(taken || p == NULL, RILL_ERROR_NOT_FOUND,
                "no node of the graph allocates %p" RILL_HINT
-               "free what is not the graph's with rill_free or rill_free_async",
+               "free memory that the graph does not allocate with rill_free or rill_free_async",
                p);
   return rill__building_give(&building, RILL_OK);
 }
 
 /* ---- user objects ---- */
 
-/* While a capture adds nodes to the graph, too. */
+/* Also possible while a capture adds nodes to the graph. */
 rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user) {
   RILL_ENTER();
   struct rill__graph *g;

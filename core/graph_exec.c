@@ -15,7 +15,8 @@
 static rill_status make_exec(struct rill__graph *graph, const char *label, rill_graph_exec *out) {
   struct rill__graph_exec *exec = NULL;
   rill_status status = rill__exec_new(graph, label, &exec);
-  if (status == RILL_ERROR_UNSUPPORTED) { /* who has the memory may have been released, and only be postponed */
+  /* the object that uses the memory may have been released, and only its destruction postponed */
+  if (status == RILL_ERROR_UNSUPPORTED) {
     rill__reclaim_all();
     status = rill__exec_new(graph, label, &exec);
   }
@@ -35,7 +36,7 @@ static rill_status make_exec(struct rill__graph *graph, const char *label, rill_
   return RILL_OK;
 }
 
-/* Inside the epoch of a public function. */
+/* Called inside the epoch of a public function. */
 static rill_status instantiate(struct rill__thread *self, rill_graph graph, const rill_graph_exec_options *options,
                                rill_graph_exec *out) {
   rill_graph_exec_options o = RILL_GRAPH_EXEC_OPTIONS_INIT;
@@ -132,7 +133,7 @@ rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
 
 /* ---- changes ---- */
 
-/* Outside epochs. */
+/* Called outside epochs. */
 static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
                                 struct rill__refusal *refusal) {
   struct rill__replacement replacement = { calloc(exec->count + 1, sizeof(struct rill__operation *)), NULL };
@@ -158,7 +159,7 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   return status;
 }
 
-/* Inside the epoch of a public function. */
+/* Called inside the epoch of a public function. */
 static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_graph graph,
                           struct rill__refusal *refusal) {
   struct rill__graph_exec *x;
@@ -191,19 +192,19 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   return status;
 }
 
-/* A node that the object was made with. */
+/* Finds a node that existed when the execution object was made. */
 static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node node,
                                   const struct rill__graph_node **out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(rill__graph_of(n) == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
-               "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
+               "node 0x%llx is not a node of the graph that the execution object was made from, or was added later",
                (unsigned long long)node.id);
   *out = n;
   return RILL_OK;
 }
 
-/* Its step, if it is of a kind. */
+/* Finds the step of a node, which must be of this kind. */
 static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
   const struct rill__graph_node *n = NULL;
   RILL_TRY(find_exec_node(exec, node, &n));
@@ -213,8 +214,8 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
   return RILL_OK;
 }
 
-/* A step's kernel, kept: another thread may give the step another launch meanwhile, of the same kernel or of another
- * handle of it. */
+/* Returns the kernel of a step, with a reference: meanwhile another thread may replace the step's launch, by one of the
+ * same kernel or of another handle of it. */
 static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t step) {
   rill__graphs_lock();
   struct rill__kernel *kernel = rill__exec_operation(exec, step)->launch.kernel;
@@ -223,7 +224,7 @@ static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t st
   return kernel;
 }
 
-/* A change: outside epochs, with the object and what it needs kept. */
+/* A change, made outside epochs with references to the execution object and to what the change needs. */
 static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__exec_claim_to_change(exec));
@@ -235,8 +236,8 @@ static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_
 
 static rill_status check_arg(const struct rill__kernel *kernel, uint32_t index, const void *data, size_t size) {
   const rill_bundle_kernel *source = kernel->source;
-  RILL_REQUIRE(index < source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
-               kernel->name, source->arg_count, index);
+  RILL_REQUIRE(index < source->arg_count, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\" has %u arguments; there is no index %u", kernel->name, source->arg_count, index);
   RILL_REQUIRE(data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %u: data is NULL", kernel->name,
                index + 1);
   RILL_REQUIRE(size == source->args[index].size, RILL_ERROR_INVALID_ARGUMENT,
@@ -266,7 +267,7 @@ rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node
 struct making {
   struct rill__node_stream stream;
   struct rill__operation *operation;
-  bool other_kernel; /* it may launch another kernel than its node does */
+  bool other_kernel; /* the new launch may use another kernel than the node's */
 };
 
 static struct rill__stream *begin_making(struct making *making, const struct rill__graph_exec *exec) {
@@ -282,7 +283,7 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
                               struct making *making, rill_status status) {
   RILL_TRY(status);
   RILL_REQUIRE(making->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "nothing would be left to do for the node" RILL_HINT "launch another execution object, without it");
+               "the node would have nothing to do" RILL_HINT "launch another execution object without the node");
   rill__ref_and_leave(self, &exec->base);
   status = rill__graph_copy_stage(&making->operation);
   if (status == RILL_OK) status = rill__exec_claim_to_change(exec);
@@ -297,7 +298,7 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   return status;
 }
 
-/* Opens a function that gives a node of a kind another operation. */
+/* Begins a function that replaces the operation of a node of a kind. */
 #define RILL_ENTER_CHANGE(kind)                     \
   RILL_ENTER();                                     \
   struct rill__graph_exec *x;                       \
@@ -373,14 +374,13 @@ rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node
 
 /* ---- enabling ---- */
 
-/* The step of a node that can be disabled. */
+/* Finds the step of a node that can be disabled. */
 static rill_status find_switch(struct rill__graph_exec *exec, rill_graph_node node, uint32_t *out) {
   const struct rill__graph_node *n = NULL;
   RILL_TRY(find_exec_node(exec, node, &n));
   RILL_REQUIRE(n->kind == RILL_NODE_KERNEL || n->kind == RILL_NODE_COPY || n->kind == RILL_NODE_FILL,
-               RILL_ERROR_INVALID_ARGUMENT,
-               "node %u is of kind \"%s\": kernels, copies and fills alone can be disabled", n->index,
-               rill__node_kind_name(n->kind));
+               RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\": only kernels, copies and fills can be disabled",
+               n->index, rill__node_kind_name(n->kind));
   *out = rill__core(exec)->step_of[n->index];
   return RILL_OK;
 }

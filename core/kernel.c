@@ -89,7 +89,7 @@ rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
 static rill_status check_index(const struct rill__kernel *kernel, uint32_t index) {
   if (kernel->source->arg_count == RILL__ARGS_UNKNOWN) return rill__fail_unknown_args(kernel);
   RILL_REQUIRE(index < kernel->source->arg_count, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\" has %u arguments, no number %u", kernel->name, kernel->source->arg_count, index);
+               "kernel \"%s\" has %u arguments; there is no index %u", kernel->name, kernel->source->arg_count, index);
   return RILL_OK;
 }
 
@@ -113,7 +113,7 @@ rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *o
   RILL_TRY(check_index(k, index));
   const uint32_t known = k->source->args[index].offset & ~RILL_BUNDLE_ARG_READS;
   RILL_REQUIRE(known != 0 || index == 0, RILL_ERROR_UNSUPPORTED,
-               "kernel \"%s\" on %s: the image does not say where argument %u lies" RILL_HINT
+               "kernel \"%s\" on %s: the image does not contain the offset of argument %u" RILL_HINT
                "compile it with the rillcc of this version",
                k->name, k->base.device->name, index);
   *offset = known;
@@ -142,8 +142,9 @@ rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const ril
   return rill__launch(s, k, shape, args, arg_count);
 }
 
-/* A reference's cache holds the ids of the kernels it was last found as on two devices.  Each word stands by itself:
- * an id that is stale, or of another device's kernel, is looked up anew. */
+/* Returns the kernel from the cache of a reference, which holds the ids of the kernels that the reference was last
+ * resolved to on two devices.  The two words need not be consistent with each other: an id that is stale, or that
+ * belongs to a kernel of another device, is looked up again. */
 static struct rill__kernel *cached_kernel(const struct rill__device *device, rill_kernel_ref *ref) {
   for (int i = 0; i < 2; i++) {
     struct rill__kernel *kernel = rill__find(__atomic_load_n(&ref->cache[i], __ATOMIC_RELAXED), RILL__KERNEL);
@@ -173,7 +174,7 @@ rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, con
   return launch_ref(self, stream, ref, shape, args, arg_count);
 }
 
-/* The name may be in a library that is closed later. */
+/* The name may be in a library that is unloaded later. */
 static inline void leave_typed(struct rill__thread *const *self) {
   if (RILL__LIKELY(*self != NULL)) (*self)->api = NULL;
   rill__leave(self);

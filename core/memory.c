@@ -20,11 +20,11 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_REQUIRE(kind >= RILL_MEMORY_DEVICE && kind <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
-               "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
+               "kind is %u, but must be RILL_MEMORY_DEVICE, _PINNED or _MANAGED", kind);
   RILL_TRY(rill__check_alignment(alignment));
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
-  rill__leave(&self); /* devices live for ever */
+  rill__leave(&self); /* devices live until the process ends */
   struct rill__observed what = { .kind = RILL__OBSERVED_ALLOC, .device = d, .memory = { NULL, size, kind } };
   RILL_TRY(rill__observe_start(&what));
   const rill_status status = rill__memory_alloc(d, size, alignment, kind, out);
@@ -70,7 +70,7 @@ rill_status rill_free(void *p) {
 rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
   RILL_ENTER();
   rill_memory_info found;
-  memset(&found, 0, sizeof found); /* what lies between its fields too */
+  memset(&found, 0, sizeof found); /* including the padding between its fields */
   found.struct_size = sizeof found;
   if (info != NULL && info->struct_size >= sizeof(size_t)) rill__options_write(info, &found, sizeof found);
   struct rill__allocation *allocation = rill__ranges_find(p);
@@ -182,8 +182,8 @@ rill_status rill_host_register(rill_device device, void *p, size_t size) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
   RILL_REQUIRE(size != 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0: there is nothing to register");
-  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE, "%zu bytes at %p pass the end of memory",
-               size, p);
+  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE,
+               "%zu bytes at %p extend past the end of the address space", size, p);
   RILL_REQUIRE(d->backend->memory->host_register != NULL, RILL_ERROR_UNSUPPORTED, "%s cannot register memory", d->name);
   RILL_TRY(rill__device_activate(d));
   return rill__memory_register(d, p, size);
@@ -211,8 +211,8 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
   RILL_TRY(rill__memory_find_managed(p, size, &owner));
   RILL_TRY(rill__check_same_backend(&s->base, &owner->base));
   RILL_TRY(rill__check_usable(s->base.device));
-  RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED, "%s has no prefetch",
-               s->base.device->name);
+  RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED,
+               "%s does not support prefetches", s->base.device->name);
   if (rill__is_diverted(s)) {
     struct rill__device *device = s->base.device;
     if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DISPATCH(device, memory, may_prefetch, device));
@@ -226,12 +226,13 @@ rill_status rill_memory_advise(const void *p, size_t size, rill_device device, u
   struct rill__device *d, *owner = NULL;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(advice >= RILL_ADVICE_READ_MOSTLY && advice <= RILL_ADVICE_NOT_ACCESSED_BY, RILL_ERROR_INVALID_ARGUMENT,
-               "advice %u is none of RILL_ADVICE_*", advice);
+               "advice is %u, but must be one of RILL_ADVICE_*", advice);
   if (size == 0) return RILL_OK;
   RILL_TRY(rill__memory_find_managed(p, size, &owner));
   if (d->backend->gpu) RILL_TRY(rill__check_same_backend(&d->base, &owner->base));
   RILL_TRY(rill__check_usable(owner));
-  RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s takes no advice", owner->name);
+  RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s does not accept advice",
+               owner->name);
   struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU stands for the host */
   if (at != NULL) RILL_TRY(rill__device_activate(at));
   return RILL_DISPATCH(owner, memory, advise, owner, p, size, at, advice);

@@ -1,7 +1,7 @@
 #include "core/device/life.h"
 #include "core/kernel/launch.h"
 
-/* A block of so many threads, with so much dynamic shared memory. */
+/* Checks a block of `threads` threads with `shared` bytes of dynamic shared memory. */
 static rill_status check_block(struct rill__kernel *kernel, uint32_t threads, uint64_t shared) {
   RILL_REQUIRE(threads != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": block_threads is 0", kernel->name);
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
@@ -40,8 +40,8 @@ rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_
   return RILL_OK;
 }
 
-/* The more shared memory a block has, the fewer fit: the answer lies where their number falls below what is asked for.
- */
+/* The more shared memory a block has, the fewer blocks run at a time.  The result is the largest size for which at
+ * least `blocks_per_unit` blocks still run. */
 rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_threads, uint32_t blocks_per_unit,
                                          size_t *shared) {
   RILL_ENTER();
@@ -104,8 +104,9 @@ rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *l
   RILL_TRY(rill__check_usable(device));
   struct rill__launch l = { .kernel = k };
   RILL_TRY(rill__launch_check_shape(k, &shape, &l));
-  RILL_REQUIRE(l.clustered, RILL_ERROR_INVALID_ARGUMENT, "launch->cluster is %u, %u, %u: no cluster of several blocks",
-               shape.cluster.x, shape.cluster.y, shape.cluster.z);
+  RILL_REQUIRE(l.clustered, RILL_ERROR_INVALID_ARGUMENT,
+               "launch->cluster is %u, %u, %u, which is not a cluster of several blocks", shape.cluster.x,
+               shape.cluster.y, shape.cluster.z);
   RILL_REQUIRE(device->backend->kernel->active_clusters != NULL, RILL_ERROR_UNSUPPORTED,
                "%s does not report how many clusters run at a time", device->name);
   return RILL_DISPATCH(k, kernel, active_clusters, k, &l, clusters);

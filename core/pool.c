@@ -66,9 +66,9 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
   return status;
 }
 
-/* ---- what a pool tells ---- */
+/* ---- queries ---- */
 
-/* What is complete is looked for first: `waiting` is what the driver says is not. */
+/* Completed work is processed first, so `waiting` counts what the driver reports as pending. */
 rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   RILL_ENTER();
   rill_pool_info now = RILL_POOL_INFO_INIT;
@@ -143,7 +143,7 @@ rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes) {
 
 /* ---- allocations ---- */
 
-/* What is allocated or freed in a capture becomes a node of the graph, which nobody observes. */
+/* An allocation or free in a capture becomes a node of the graph, which nobody observes. */
 static rill_status observe_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
                                  struct rill__request *request, void **out) {
   if (!rill__is_observed() || rill__is_captured(stream)) return rill__pool_alloc(self, pool, stream, request, out);
@@ -229,14 +229,15 @@ rill_status rill_memory_pool(const void *p, rill_pool *out) {
   return RILL_OK;
 }
 
-/* Memory of rill_alloc: rill_free waits for its own device, and looks at what is held; the rest is noted.  Host memory
- * is all devices' own. */
+/* Returns whether a use of memory of rill_alloc has to be recorded.  Without a record, rill_free waits only for the
+ * submitted work of the memory's own device, so uses by held streams and by other devices are recorded.  Host memory
+ * belongs to all devices. */
 static bool needs_last_use(const struct rill__allocation *allocation, struct rill__stream *stream) {
   return rill__is_held(stream) ||
          (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
 }
 
-/* An event that stood for an earlier use may be there to be used again. */
+/* An event that stood for an earlier use may be available for reuse. */
 rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -249,9 +250,10 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   uintptr_t begins = allocation->imported ? (uintptr_t)p : allocation->begin;
   size_t size = 0;
   const bool live = !allocation->pooled || rill__pool_find(allocation, p, &begins, &size);
-  RILL_REQUIRE(live, RILL_ERROR_NOT_FOUND, "%p lies in memory of a pool that is not allocated, or has been freed", p);
+  RILL_REQUIRE(live, RILL_ERROR_NOT_FOUND, "%p lies in the memory of a pool, but is not allocated or has been freed",
+               p);
   RILL_REQUIRE(begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "name it by its first address", p,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "pass its first address", p,
                (size_t)((uintptr_t)p - begins));
   RILL__NOTE_ORDER(kept, s, begins, allocation->pooled ? size : allocation->size);
   if (!allocation->pooled && !needs_last_use(allocation, s)) return RILL_OK;

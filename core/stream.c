@@ -57,7 +57,7 @@ rill_status rill_stream_release(rill_stream stream) {
   return status;
 }
 
-/* ---- what a stream tells ---- */
+/* ---- queries ---- */
 
 #define RILL_ENTER_STREAM(out_value)                \
   RILL_ENTER();                                     \
@@ -74,7 +74,7 @@ static rill_status give_native(struct rill__stream *stream, uintptr_t *out) {
   if (native != 0) atomic_store(&rill__is_shared, true);
   RILL_TRY(rill__capture_share(stream, native != 0 ? rill__stream_share : is_not_held, &may));
   RILL_REQUIRE(may, RILL_ERROR_NOT_READY,
-               "%s is held: work given to its native stream would pass what is queued" RILL_HINT
+               "%s is held: work submitted to its native stream would overtake the queued work" RILL_HINT
                "record the event that it waits for first",
                rill__name_of(&stream->base).text);
   if (native != 0 && !stream->imported) RILL_TRY(rill__native_list(stream, native));
@@ -163,7 +163,7 @@ rill_status rill_stream_validate(rill_stream stream) {
   RILL_TRY(RILL_DISPATCH(s, stream, validate, s, &same));
   RILL_REQUIRE(
       same, RILL_ERROR_STALE_HANDLE,
-      "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
+      "native stream 0x%llx has been destroyed since it was imported, and another stream now has its value" RILL_HINT
       "release the handle, and import the new stream",
       (unsigned long long)s->native);
   return RILL_OK;
@@ -201,7 +201,8 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   return status;
 }
 
-/* A wait by which the stream joins a capture, which one that is held cannot. */
+/* Submits a wait through which the stream joins a capture.  A held stream cannot join, so this first blocks while the
+ * queue of the stream is being submitted. */
 static __attribute__((cold)) rill_status join_by_event(struct rill__stream *stream, struct rill__event *event,
                                                        uint32_t flags) {
   rill__ref(&stream->base);
@@ -269,7 +270,7 @@ rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
   return rill__stream_wait_stream(s, o);
 }
 
-/* ---- the host ---- */
+/* ---- waits of the host ---- */
 
 static rill_status synchronize_stream(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
   RILL_TRY(rill__check_usable(stream->base.device));

@@ -6,7 +6,7 @@
 
 rill_status rill_trace_start(const rill_trace_options *options) {
   RILL_ENTER();
-  rill__observers_start(); /* RILL_TIMELINE came first */
+  rill__observers_start(); /* a trace that RILL_TIMELINE requests begins first */
   rill_trace_options o = RILL_TRACE_OPTIONS_INIT;
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_trace_options"));
   return rill__timeline_start(o.path != NULL ? o.path : "rill-trace.json",

@@ -51,7 +51,7 @@ static void refuses_what_is_no_eventfd(void) {
   assert_says("fd -1 is not open");
   assert_fails(rill_event_notify_fd(event, closed), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_event_notify_fd(event, file), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("no eventfd");
+  assert_says("not an eventfd");
   (void)close(file);
 }
 

@@ -23,7 +23,7 @@ static void refuses_numbers_that_are_none(void) {
   size_t offset = 1;
   assert_fails(rill_kernel_arg_offset(new_kernel(&launch_bundle, "store"), 2, &offset), RILL_ERROR_OUT_OF_RANGE);
   assert_int_equal(offset, 0);
-  assert_says("kernel \"store\" has 2 arguments, no number 2");
+  assert_says("kernel \"store\" has 2 arguments; there is no index 2");
 }
 
 /* C6.3, K9: as in a struct. */
