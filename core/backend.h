@@ -135,7 +135,7 @@ struct rill__launch {
   uint64_t frees;    /* valid if device->checked is not 0: the value to pass to rill__access_find for this launch */
   uint64_t token;    /* valid if kernel->tells_accesses: if not 0, rill__accessed must be called once with it */
   const struct rill__launch_extras
-      *extras; /* NULL if none. No other work of the stream runs between writing the constants and the kernel */
+      *extras; /* NULL if none.  No other work of the stream runs between writing the constants and the kernel */
 };
 
 /* A copy of `depth` slices of `height` rows of `width` bytes each; none of the three is 0.  A pitch is the distance

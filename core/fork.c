@@ -1,5 +1,5 @@
 /* fork: the forking thread first takes every lock, so that all of them are free in its child, which has no other
- * thread. Each backend whose devices are known is called as well. */
+ * thread.  Each backend whose devices are known is called as well. */
 #include "core/fork.h"
 #include "core/device/backends.h"
 #include "core/device/registry.h"

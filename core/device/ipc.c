@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct rill__ipc_bytes) == sizeof(rill_ipc_handle) &&
                    offsetof(struct rill__ipc_bytes, check) == sizeof(rill_ipc_handle) - sizeof(uint64_t),
                "no padding, and the check at the end");
 
-/* Computes an FNV-1a hash. Each step is a bijection, so a difference in a single byte is always detected. */
+/* Computes an FNV-1a hash.  Each step is a bijection, so a difference in a single byte is always detected. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content) {
   const unsigned char *bytes = (const unsigned char *)content;
   uint64_t check = UINT64_C(0xcbf29ce484222325);

@@ -1,7 +1,7 @@
 /* The bytes of a rill_ipc_handle: their meaning, and which bytes are refused.
  *
- * The bytes come from another process and may be anything. The check is not a signature: it detects damage, but not
- * intentional changes. So everything that passes the check is validated again, and the backend trusts none of its own
+ * The bytes come from another process and may be anything.  The check is not a signature: it detects damage, but not
+ * intentional changes.  So everything that passes the check is validated again, and the backend trusts none of its own
  * bytes.
  *
  * Magic and check are at the same place in every version, so each version can distinguish damage from a handle that it

@@ -11,7 +11,7 @@
 void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
-/* Writes the operations in progress. It runs inside an epoch, in which streams are found by their ids. It allocates
+/* Writes the operations in progress.  It runs inside an epoch, in which streams are found by their ids.  It allocates
  * nothing, because a kernel of the CPU backend may have been interrupted in the middle of malloc. */
 static void describe_operations(struct rill__device *device) {
   struct rill__thread *const self = rill__self;
@@ -23,7 +23,7 @@ static void describe_operations(struct rill__device *device) {
   if (outside) rill__leave(&self);
 }
 
-/* Returns true for the first thread, which writes the cause and then publishes it. Other threads wait for these few
+/* Returns true for the first thread, which writes the cause and then publishes it.  Other threads wait for these few
  * stores. */
 static bool first_to_lose(struct rill__device *device) {
   if (!atomic_exchange(&rill__core(device)->losing, true)) return true;

@@ -13,10 +13,10 @@ static inline rill_status rill__check_usable(struct rill__device *device) {
 /* Prepares a device for its first real use; does nothing if it is prepared. */
 rill_status rill__device_activate(struct rill__device *device);
 
-/* Set when a stream is first held. Fails the held work of a lost device. */
+/* Set when a stream is first held.  Fails the held work of a lost device. */
 extern void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 
-/* Set before the first search, for RILL_CHECK=memory. Starts to check a device that becomes active; returns false if
+/* Set before the first search, for RILL_CHECK=memory.  Starts to check a device that becomes active; returns false if
  * there is no host memory. */
 extern bool (*_Atomic rill__device_watch)(struct rill__device *device);
 

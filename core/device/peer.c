@@ -28,7 +28,7 @@ bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_o
   return (atomic_load(&rill__core(device)->peers[peer_word(memory_of)]) & peer_bit(memory_of)) != 0;
 }
 
-/* Sets the access for two devices that support it. It runs outside epochs, because the driver may take long; devices
+/* Sets the access for two devices that support it.  It runs outside epochs, because the driver may take long; devices
  * are never destroyed. */
 rill_status rill__peer_set(struct rill__device *device, struct rill__device *memory_of, bool on) {
   RILL_TRY(rill__check_usable(device));

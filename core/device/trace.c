@@ -47,8 +47,8 @@ static const char *const call_words[] = {
 #undef CALL_WORD
 };
 
-/* Treats the device as lost. Memory that its work uses is then freed immediately, so a GPU that is only treated as lost
- * finishes its work first. */
+/* Treats the device as lost.  Memory that its work uses is then freed immediately, so a GPU that is only treated as
+ * lost finishes its work first. */
 static rill_status lose_device(struct rill__device *device, const char *text) {
   if (device->backend->gpu && atomic_load(&device->active) && atomic_load(&device->lost) == RILL_OK) {
     rill__errors_suspend();

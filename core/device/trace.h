@@ -4,7 +4,7 @@
 
 #include "core/object/core.h"
 
-/* Reads the environment. Called before the first search for devices. */
+/* Reads the environment.  Called before the first search for devices. */
 void rill__trace_start(void);
 
 #endif

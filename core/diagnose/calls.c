@@ -77,7 +77,7 @@ bool rill__call_at(size_t place, struct rill__host_call_seen *out) {
   return number % 2 == 1 && atomic_load_explicit(&call->number, memory_order_relaxed) == number;
 }
 
-/* Frees all places. A call that forked continues in the child without a place; on the CPU its thread ends after the
+/* Frees all places.  A call that forked continues in the child without a place; on the CPU its thread ends after the
  * call. */
 void rill__calls_after_fork(void) {
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {

@@ -1,14 +1,14 @@
 /* The host calls that are running, with their stream and start time, for reports.
  *
- * Host calls mostly run on threads of a driver, so their places are not in the records of threads. A thread searches
+ * Host calls mostly run on threads of a driver, so their places are not in the records of threads.  A thread searches
  * for a free place starting at one that depends on the thread, so each thread usually finds its own place, which is in
- * no other processor's cache. A call that finds no free place is not reported.
+ * no other processor's cache.  A call that finds no free place is not reported.
  *
  * Invariants
- * - `owner` is the thread that has taken the place, by compare-and-swap from 0. Only that thread writes the other
+ * - `owner` is the thread that has taken the place, by compare-and-swap from 0.  Only that thread writes the other
  *   words, and the 0 after its call.
- * - `number` becomes odd after the other words are stored and even before they are stored again. So a reader that finds
- *   the same odd number before and after reading the words has the words of one call.
+ * - `number` becomes odd after the other words are stored and even before they are stored again.  So a reader that
+ * finds the same odd number before and after reading the words has the words of one call.
  */
 #ifndef RILL_CORE_DIAGNOSE_CALLS_H
 #define RILL_CORE_DIAGNOSE_CALLS_H

@@ -42,8 +42,8 @@ static void write_crash(const char *text) {
   if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* standard error is closed */
 }
 
-/* Restores the default action. The faulting instruction runs again when the handler returns, and abort sends its signal
- * again. A signal that another thread or process has sent is sent again here. */
+/* Restores the default action.  The faulting instruction runs again when the handler returns, and abort sends its
+ * signal again.  A signal that another thread or process has sent is sent again here. */
 static void end_as_usual(int number, siginfo_t *info) {
   struct sigaction usual;
   memset(&usual, 0, sizeof usual);

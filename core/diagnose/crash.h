@@ -1,8 +1,8 @@
-/* RILL_CHECK=crash: if a host call crashes, a line on standard error names the call and its stream. Then the previous
+/* RILL_CHECK=crash: if a host call crashes, a line on standard error names the call and its stream.  Then the previous
  * handler runs, or the process ends as it would have.
  *
- * The line is prepared when the call is submitted, so the handler only needs write(2). A handler that the program
- * installs later runs first, and should pass on signals that it does not handle. Host calls in nodes of a graph are
+ * The line is prepared when the call is submitted, so the handler only needs write(2).  A handler that the program
+ * installs later runs first, and should pass on signals that it does not handle.  Host calls in nodes of a graph are
  * reported as such, without a name.
  */
 #ifndef RILL_CORE_DIAGNOSE_CRASH_H

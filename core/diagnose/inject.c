@@ -305,8 +305,8 @@ static uint64_t next_chance(uint64_t *seed) {
   return x >> 32;
 }
 
-/* Counts the call and returns true if the rule makes it fail. All rules draw from the same generator, each only for the
- * calls that it applies to. */
+/* Counts the call and returns true if the rule makes it fail.  All rules draw from the same generator, each only for
+ * the calls that it applies to. */
 static bool rule_strikes(struct rill__fault_rule *rule, uint64_t *seed) {
   rule->seen++;
   if (rule->first == 0) return next_chance(seed) < rule->chance;

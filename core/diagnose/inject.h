@@ -39,7 +39,7 @@ struct rill__fault_rules {
   struct rill__fault_rule rules[RILL__FAULT_RULES];
 };
 
-/* Parses a list of rules. Returns false if it is invalid; `why` then says where, and what was expected. */
+/* Parses a list of rules.  Returns false if it is invalid; `why` then says where, and what was expected. */
 bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *why, size_t size);
 
 /* Applies the rules of RILL_FAULT once; rules that the program sets later replace them. */
@@ -61,7 +61,7 @@ struct rill__injected rill__injected(void);
 /* number of names by which a rule may select a call */
 enum { RILL__FAULT_NAMES = 5 };
 
-/* Counts a call of `word` and returns true if it has to fail. Names may be NULL. `text` receives the rule. */
+/* Counts a call of `word` and returns true if it has to fail.  Names may be NULL.  `text` receives the rule. */
 bool rill__fault_due(const char *word, bool call, const char *const names[RILL__FAULT_NAMES], rill_status *status,
                      int64_t *value, char text[RILL__FAULT_TEXT]);
 

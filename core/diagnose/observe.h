@@ -1,13 +1,13 @@
 /* Observers of operations: fault injection, traces, checks of order.
  *
  * Every operation that goes to a driver, of any backend, passes through core/sync/submit.h, and every allocation, free
- * and host wait passes through its public function. While there are observers, each of these functions calls them
+ * and host wait passes through its public function.  While there are observers, each of these functions calls them
  * before and after the operation; otherwise this costs one load and a branch.
  *
  * Invariants
  * - An operation of a stream is observed when it is submitted to the driver: work of a held stream when its queue is
  *   submitted, with `held` set; work of a capture is not observed, only the launches of its graph.
- * - `sequence` is the number of operations that were submitted to the stream before. If the program orders two
+ * - `sequence` is the number of operations that were submitted to the stream before.  If the program orders two
  *   submissions, the later one has the larger number; only submissions that race may have the same number.
  * - If an observer refuses an operation, the operation is not submitted, and every observer that was called before it
  *   is called after it, with the refusal.
@@ -75,9 +75,9 @@ struct rill__observed {
 };
 
 struct rill__observer {
-  /* Optional. A failure refuses the operation. */
+  /* Optional.  A failure refuses the operation. */
   rill_status (*before)(struct rill__observed *what);
-  /* Optional. `status`: the result of the operation; returns the result for the caller. */
+  /* Optional.  `status`: the result of the operation; returns the result for the caller. */
   rill_status (*after)(struct rill__observed *what, rill_status status);
 };
 
@@ -97,19 +97,19 @@ static inline bool rill__is_observed(void) {
   return RILL__UNLIKELY(atomic_load_explicit(&rill__observers_on, memory_order_relaxed) != 0);
 }
 
-/* Starts to call an observer. NULL: stops calling it, except after operations that it has seen start. An observer is
+/* Starts to call an observer.  NULL: stops calling it, except after operations that it has seen start.  An observer is
  * constant and never freed. */
 void rill__observe(enum rill__observer_index index, const struct rill__observer *observer);
 
 /* Makes RILL_DISPATCH call rill__call_watched for the purpose `bit` (RILL__CALLS_*), or stops this. */
 void rill__calls_watch(uint32_t bit, bool on);
 
-/* Call the observers. If `after` turns a success into a failure, this is only used where the operation can be undone,
+/* Call the observers.  If `after` turns a success into a failure, this is only used where the operation can be undone,
  * which excludes allocations. */
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));
 rill_status rill__observe_after(struct rill__observed *what, rill_status status) __attribute__((cold));
 
-/* Do the same for a call of rill_alloc or rill_free, if there are observers. rill__observe_end may also be called if
+/* Do the same for a call of rill_alloc or rill_free, if there are observers.  rill__observe_end may also be called if
  * the operation was not started; `called` is 0 then. */
 static inline rill_status rill__observe_start(struct rill__observed *what) {
   return rill__is_observed() ? rill__observe_before(what) : RILL_OK;

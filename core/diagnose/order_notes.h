@@ -1,5 +1,5 @@
 /* What a check of order has to know besides operations (core/diagnose/observe.h): what the host has learned, what is
- * ordered without the driver, and what was destroyed. Usually there is no check, and each note costs one load and a
+ * ordered without the driver, and what was destroyed.  Usually there is no check, and each note costs one load and a
  * branch. */
 #ifndef RILL_CORE_DIAGNOSE_ORDER_NOTES_H
 #define RILL_CORE_DIAGNOSE_ORDER_NOTES_H
@@ -16,7 +16,7 @@ struct rill__order_notes {
   void (*ordered)(struct rill__stream *stream, struct rill__event *event);
   /* A free of the memory will itself wait for everything submitted to the stream so far. */
   void (*kept)(struct rill__stream *stream, uintptr_t begin, size_t size);
-  /* The stream with this number was destroyed, or the event or execution object with this handle. Any lock may be
+  /* The stream with this number was destroyed, or the event or execution object with this handle.  Any lock may be
    * held. */
   void (*stream_ended)(uint64_t number);
   void (*forget_event)(uint64_t id);

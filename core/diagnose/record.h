@@ -1,15 +1,16 @@
 /* The flight recorder: each thread keeps the last operations that it submitted to streams, for error texts and reports.
  * RILL_RECORD=0 disables it.
  *
- * A recorder has 128 entries of 64 bytes. Recording reads no clock, takes no lock and writes to no cache line of
- * another thread. An entry has no pointer to anything that may be freed: objects are named by their ids, kernels by
+ * A recorder has 128 entries of 64 bytes.  Recording reads no clock, takes no lock and writes to no cache line of
+ * another thread.  An entry has no pointer to anything that may be freed: objects are named by their ids, kernels by
  * names that are kept for the lifetime of the process, and labels are copied as far as they fit.
  *
  * Invariants
  * - A recorder is written only by the thread that has its record, and by no thread after that one has ended.
- * - Entry number n is at index n % RILL__ENTRIES. Its words are stored while `written` is n, and then `written` becomes
- *   n + 1. A reader loads `written`, copies entries and loads `written` again; if the second value is w, all copied
- *   entries with numbers greater than w - RILL__ENTRIES are intact. Entry w - RILL__ENTRIES may just be being replaced.
+ * - Entry number n is at index n % RILL__ENTRIES.  Its words are stored while `written` is n, and then `written`
+ * becomes n + 1.  A reader loads `written`, copies entries and loads `written` again; if the second value is w, all
+ * copied entries with numbers greater than w - RILL__ENTRIES are intact.  Entry w - RILL__ENTRIES may just be being
+ * replaced.
  * - The number in a stream is the submission's count (core/object/completion.h), so the entries of all threads together
  *   are in the order of the stream, and missing entries are detected.
  */
@@ -31,7 +32,7 @@ static inline uint64_t rill__place_of(const struct rill__device *device) {
   return (uint64_t)(rill__object_slot(&device->base) & 0xffff) << RILL__PLACE_DEVICE;
 }
 
-/* The completion cache of a new stream counts a submission that was never made (rill__completion_forget). These
+/* The completion cache of a new stream counts a submission that was never made (rill__completion_forget).  These
  * functions correct for it: the first operation has number 0, and the counts are of operations submitted and of
  * operations known to be complete. */
 static inline void rill__stream_number_operations(struct rill__stream *stream) {
@@ -128,7 +129,7 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
 
 /* ---- names ---- */
 
-/* Returns a copy of the name that exists for the lifetime of the process; equal names have the same copy. Returns NULL
+/* Returns a copy of the name that exists for the lifetime of the process; equal names have the same copy.  Returns NULL
  * if memory ran out, or if all names together exceed 1 MiB. */
 const char *rill__name_keep(const char *name);
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Limit on the entries of all threads in a report. The memory comes directly from the system, which provides it page by
- * page. */
+/* Limit on the entries of all threads in a report.  The memory comes directly from the system, which provides it page
+ * by page. */
 enum { OPERATIONS_MOST = 1 << 12 };
 #define LIST_BYTES (OPERATIONS_MOST * sizeof(struct rill__operation_record))
 

@@ -1,6 +1,6 @@
 /* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
- * RILL_REPORT_SIGNAL, RILL_FAULT, RILL_TIMELINE and RILL_CPU_SCHEDULE. The variables are read once, before the first
- * search for devices, and are ignored in a set-user-id program. A value that cannot be parsed is reported on standard
+ * RILL_REPORT_SIGNAL, RILL_FAULT, RILL_TIMELINE and RILL_CPU_SCHEDULE.  The variables are read once, before the first
+ * search for devices, and are ignored in a set-user-id program.  A value that cannot be parsed is reported on standard
  * error once, and is treated as not set. */
 #ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
 #define RILL_CORE_DIAGNOSE_SETTINGS_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The words of RILL_CHECK in alphabetical order; a new check needs a line here. A word may contain a colon. */
+/* The words of RILL_CHECK in alphabetical order; a new check needs a line here.  A word may contain a colon. */
 #define RILL__CHECK_LIST(CHECK) \
   CHECK(COMM, "comm")           \
   CHECK(CRASH, "crash")         \
@@ -40,7 +40,7 @@ struct rill__settings {
   uint64_t schedule_seed;
 };
 
-/* Returns the settings of this process, after reading them if necessary. May be called by any thread, but is not
+/* Returns the settings of this process, after reading them if necessary.  May be called by any thread, but is not
  * fast. */
 const struct rill__settings *rill__settings(void);
 
@@ -49,11 +49,11 @@ static inline bool rill__checks(enum rill__check check) { return (rill__settings
 /* Returns the bit of a word of RILL_CHECK with `length` characters, or 0 if there is no such word. */
 uint32_t rill__check_of(const char *word, size_t length);
 
-/* Parses a whole number of seconds, or of the unit that follows it: 30, 30s, 500ms, 2min. Returns false for any other
+/* Parses a whole number of seconds, or of the unit that follows it: 30, 30s, 500ms, 2min.  Returns false for any other
  * text. */
 bool rill__settings_duration(const char *text, uint64_t *ns);
 
-/* Parses the values that `get` returns for the names of the variables. `complaint`: receives a line for each invalid
+/* Parses the values that `get` returns for the names of the variables.  `complaint`: receives a line for each invalid
  * value, or "". */
 void rill__settings_parse(const char *(*get)(const char *name), struct rill__settings *out, char *complaint,
                           size_t size);

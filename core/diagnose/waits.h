@@ -1,7 +1,7 @@
 /* What each thread is waiting for on the host, and since when.
  *
- * Invariant: only the thread itself writes its `wait`. `number` becomes odd after the other words are stored and even
- * before they are stored again. So a reader that finds the same odd number before and after reading the words has the
+ * Invariant: only the thread itself writes its `wait`.  `number` becomes odd after the other words are stored and even
+ * before they are stored again.  So a reader that finds the same odd number before and after reading the words has the
  * words of one wait.
  */
 #ifndef RILL_CORE_DIAGNOSE_WAITS_H
@@ -15,8 +15,8 @@ struct rill__host_wait {
   uint64_t since; /* in ns */
 };
 
-/* Called before and after a wait for `object`, which is a stream, event or device as `kind` says. `what` is filled in
- * for the observers, if there are any. If an observer refuses the wait, the wait has ended. */
+/* Called before and after a wait for `object`, which is a stream, event or device as `kind` says.  `what` is filled in
+ * for the observers, if there are any.  If an observer refuses the wait, the wait has ended. */
 rill_status rill__host_wait_begin(struct rill__observed *what, enum rill__observed_kind kind,
                                   struct rill__object *object);
 rill_status rill__host_wait_end(struct rill__observed *what, rill_status status);

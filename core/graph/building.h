@@ -26,11 +26,11 @@ static inline rill_status rill__graph_check_device(const struct rill__graph *gra
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);
 rill_status rill__building_check(const struct rill__building *building);
 
-/* Sets the handle of the new node. `status`: the result of the submission. If nothing was submitted, because there was
- * nothing to do, adds an empty node. */
+/* Sets the handle of the new node.  `status`: the result of the submission.  If nothing was submitted, because there
+ * was nothing to do, adds an empty node. */
 rill_status rill__building_give(struct rill__building *building, rill_status status);
 
-/* Writes `out`. It does so last, because `out` may point into `after`. */
+/* Writes `out`.  It does so last, because `out` may point into `after`. */
 void rill__building_end(struct rill__building *building);
 
 /* Opens a public function that adds a node. */

@@ -160,7 +160,7 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   return members;
 }
 
-/* Frees the members of a capture that has ended. Call it without the lock: dropping the last reference to a stream
+/* Frees the members of a capture that has ended.  Call it without the lock: dropping the last reference to a stream
  * destroys it. */
 static void free_members(struct rill__capture_member *members) {
   while (members != NULL) {
@@ -190,8 +190,8 @@ static rill_status fail_capturing(const struct rill__stream *stream, const struc
                     (int)capture->thread_id);
 }
 
-/* Adds the capture to the lists. A separate list has only the captures that refuse calls, so that no call looks through
- * captures that do not concern it. Call it under the lock. */
+/* Adds the capture to the lists.  A separate list has only the captures that refuse calls, so that no call looks
+ * through captures that do not concern it.  Call it under the lock. */
 static void enter_lists(struct rill__capture *capture) {
   const uint32_t backend = capture->graph->base.device->backend->id;
   capture->next = captures[backend].all;
@@ -267,7 +267,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-/* Takes what other code has submitted to any member. Returns a failure only if it has another cause than an invalid
+/* Takes what other code has submitted to any member.  Returns a failure only if it has another cause than an invalid
  * capture: `broken` already notes an invalid one. */
 static rill_status take_all_others(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
@@ -316,8 +316,8 @@ static rill_status check_joined(struct rill__capture *capture) {
                     names, rill__capture_name(capture).text, unjoined);
 }
 
-/* Dismantles the capture. On success `out` is its graph, which belongs to the caller; on failure the graph is released.
- * Returns the members, which the caller frees without the lock. */
+/* Dismantles the capture.  On success `out` is its graph, which belongs to the caller; on failure the graph is
+ * released.  Returns the members, which the caller frees without the lock. */
 static struct rill__capture_member *finish_capture(struct rill__capture *capture, rill_status status,
                                                    struct rill__graph **out) {
   struct rill__graph *graph = capture->graph;
@@ -340,8 +340,8 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   return members;
 }
 
-/* The last release of a stream makes its handle stale first and then looks for a capture (rill__capture_abandon). This
- * function adds the capture first and then checks the handle. So at least one of the two finds the other and ends the
+/* The last release of a stream makes its handle stale first and then looks for a capture (rill__capture_abandon).  This
+ * function adds the capture first and then checks the handle.  So at least one of the two finds the other and ends the
  * capture. */
 rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
   struct rill__capture *capture = calloc(1, sizeof *capture);
@@ -520,7 +520,7 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
   return status;
 }
 
-/* Ends all captures in the child of a fork: the threads that were capturing do not exist there. What they were working
+/* Ends all captures in the child of a fork: the threads that were capturing do not exist there.  What they were working
  * on is not freed. */
 void rill__captures_after_fork(void) {
   for (uint32_t backend = 0; backend < RILL_BACKEND_END_; backend++) {

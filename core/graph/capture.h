@@ -1,18 +1,19 @@
 /* Captures: work that is submitted to streams becomes nodes of a graph.
  *
  * A capture has members: the stream that it was begun on, and the streams that have joined it by waiting for an event
- * recorded in it. Submissions to a member are diverted (core/sync/submit.h). Each member has a place: the nodes that
- * its next node comes after. An event that is recorded in a capture stands for the place of its stream.
+ * recorded in it.  Submissions to a member are diverted (core/sync/submit.h).  Each member has a place: the nodes that
+ * its next node comes after.  An event that is recorded in a capture stands for the place of its stream.
  *
- * The lock of graphs (core/graph/graph.h) guards captures, members, and what captured events stand for. A thread that
+ * The lock of graphs (core/graph/graph.h) guards captures, members, and what captured events stand for.  A thread that
  * finds a stream diverted checks again under the lock: if the stream has no member any more, the submission goes to the
  * driver.
  *
  * If other code has a native handle of a stream, the driver captures what that code submits (`others_begin` of
- * backends). When rill adds the next node, and when the capture ends, the work captured by the driver becomes one node.
+ * backends).  When rill adds the next node, and when the capture ends, the work captured by the driver becomes one
+ * node.
  *
  * Explicit nodes are captured in the same way, on a stream that exists only for that call and whose list has the nodes
- * to come after. So there is only one way to create a node.
+ * to come after.  So there is only one way to create a node.
  */
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
 #define RILL_CORE_GRAPH_CAPTURE_H
@@ -53,8 +54,8 @@ extern _Atomic uint32_t rill__captures_active;
 
 /* ---- the life of a capture ---- */
 
-/* `into`: a graph to add nodes to, after the nodes `after` of it; or NULL for a new graph. The stream is usable and its
- * device active. */
+/* `into`: a graph to add nodes to, after the nodes `after` of it; or NULL for a new graph.  The stream is usable and
+ * its device active. */
 struct rill__capture_start {
   uint32_t mode;
   struct rill__graph *into;
@@ -63,11 +64,11 @@ struct rill__capture_start {
 };
 rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start);
 
-/* Ends the capture that was begun on the stream, whether or not the capture is valid. On success the graph has a
- * reference, which belongs to the caller. `abort`: returns no graph, and RILL_OK if there is no capture. */
+/* Ends the capture that was begun on the stream, whether or not the capture is valid.  On success the graph has a
+ * reference, which belongs to the caller.  `abort`: returns no graph, and RILL_OK if there is no capture. */
 rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct rill__graph **out);
 
-/* Ends the stream's capture without a graph. Called when the stream's last reference was released. */
+/* Ends the stream's capture without a graph.  Called when the stream's last reference was released. */
 void rill__capture_abandon(struct rill__stream *stream);
 
 struct rill__capture_state {
@@ -76,7 +77,7 @@ struct rill__capture_state {
 };
 void rill__capture_look(struct rill__stream *stream, struct rill__capture_state *state);
 
-/* Lists the nodes that the stream's next node comes after: up to `room` nodes at `nodes`. `count`: how many there are;
+/* Lists the nodes that the stream's next node comes after: up to `room` nodes at `nodes`.  `count`: how many there are;
  * 0 if the stream is not capturing. */
 rill_status rill__capture_get_place(struct rill__stream *stream, rill_graph_node *nodes, size_t room, size_t *count);
 
@@ -86,10 +87,10 @@ rill_status rill__capture_set_place(struct rill__stream *stream, const rill_grap
 
 /* ---- submissions to a capturing stream ---- */
 
-/* Adds a node and takes over the operation, even on failure. `taken` is false if the stream is no longer capturing. */
+/* Adds a node and takes over the operation, even on failure.  `taken` is false if the stream is no longer capturing. */
 rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken);
 
-/* Adds a node for a free of memory that the capture's own graph allocated. `taken` is false if the graph did not
+/* Adds a node for a free of memory that the capture's own graph allocated.  `taken` is false if the graph did not
  * allocate the memory or the stream is no longer capturing. */
 rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken);
 
@@ -101,7 +102,7 @@ struct rill__captured_free {
 };
 bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free *deferred);
 
-/* Adds the nodes of an execution object to the capture. The caller has claimed the object. */
+/* Adds the nodes of an execution object to the capture.  The caller has claimed the object. */
 rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken);
 
 /* Record or wait if the stream or the event is captured, or was until just now; `taken` is false if neither is. */
@@ -118,14 +119,14 @@ void rill__capture_leave_event(struct rill__event *event, enum rill__event_state
 /* ---- calls that would invalidate captures ---- */
 
 /* Calls `share` for the native stream under the lock, so that a capture that begins later also captures what other code
- * submits. Fails while the stream is in a capture that began before the handle was shared. */
+ * submits.  Fails while the stream is in a capture that began before the handle was shared. */
 rill_status rill__capture_share(struct rill__stream *stream, bool (*share)(struct rill__stream *stream), bool *out);
 
 /* Refuses a call for a capturing stream. */
 rill_status rill__capture_refuse(struct rill__stream *stream) __attribute__((cold));
 
 /* Refuses a call that waits for work of the device, if a stream of the backend is captured in a mode that forbids such
- * calls to this thread. `any`: in any mode. */
+ * calls to this thread.  `any`: in any mode. */
 rill_status rill__capture_check_slowly(struct rill__device *device, bool any) __attribute__((cold));
 static inline rill_status rill__capture_check(struct rill__device *device, bool any) {
   if (RILL__LIKELY(atomic_load_explicit(&rill__captures_active, memory_order_relaxed) == 0)) return RILL_OK;

@@ -70,7 +70,7 @@ bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free
   return member != NULL;
 }
 
-/* Adds a node for each step, `nodes`. `place`: receives the nodes that no other node comes after. */
+/* Adds a node for each step, `nodes`.  `place`: receives the nodes that no other node comes after. */
 static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
                              struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last,
                              struct rill__place *place) {

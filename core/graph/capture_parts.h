@@ -1,5 +1,5 @@
-/* Shared by capture.c, the life of captures, and capture_nodes.c, the submissions to them. Call all functions under the
- * lock of graphs. */
+/* Shared by capture.c, the life of captures, and capture_nodes.c, the submissions to them.  Call all functions under
+ * the lock of graphs. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_PARTS_H
 #define RILL_CORE_GRAPH_CAPTURE_PARTS_H
 
@@ -34,14 +34,14 @@ void rill__capture_unref(struct rill__capture *capture);
 struct rill__name rill__capture_name(const struct rill__capture *capture); /* for a capture that has not ended */
 rill_status rill__capture_no_memory(void);
 
-/* Makes the stream a member at a place, and diverts its submissions. Fails if the stream is held. */
+/* Makes the stream a member at a place, and diverts its submissions.  Fails if the stream is held. */
 rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place);
 
 /* Lists the nodes of a member's place, each once, in `after` and `count`. */
 rill_status rill__member_list_place(struct rill__capture_member *member);
 /* Takes over the operation, even on failure. */
 rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation);
-/* Adds a node for the work that other code has submitted to the native stream. `again`: the capture continues. */
+/* Adds a node for the work that other code has submitted to the native stream.  `again`: the capture continues. */
 rill_status rill__member_take_others(struct rill__capture_member *member, bool again);
 
 #endif

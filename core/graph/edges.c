@@ -1,20 +1,20 @@
 /* Edges that are added and removed one at a time.
  *
- * If all edges of a graph lead to greater numbers and no node has many, the lists of the nodes suffice. Any other graph
- * gets an index when an edge is first added or removed by itself: a table of the edges by their ends, the edges that
- * leave each node, and an order of the nodes in which every edge leads forward.
+ * If all edges of a graph lead to greater numbers and no node has many, the lists of the nodes suffice.  Any other
+ * graph gets an index when an edge is first added or removed by itself: a table of the edges by their ends, the edges
+ * that leave each node, and an order of the nodes in which every edge leads forward.
  *
- * An edge that leads forward in that order cannot close a cycle. For any other edge, the nodes between its ends are
+ * An edge that leads forward in that order cannot close a cycle.  For any other edge, the nodes between its ends are
  * searched, alternately forward from `to` and backward from `from`, until one side is exhausted or the two sides meet.
- * If they meet, the edge closes a cycle. Otherwise the nodes of the exhausted side are moved after `from`, or before
- * `to`. So an edge costs as much as the smaller side, and nodes that have been ordered stay ordered.
+ * If they meet, the edge closes a cycle.  Otherwise the nodes of the exhausted side are moved after `from`, or before
+ * `to`.  So an edge costs as much as the smaller side, and nodes that have been ordered stay ordered.
  *
- * Nodes have labels that rise along the order, with gaps. Where a gap is used up, the labels of the next few nodes are
+ * Nodes have labels that rise along the order, with gaps.  Where a gap is used up, the labels of the next few nodes are
  * spread out (Dietz and Sleator, 1987).
  *
  * Invariants, under the lock of graphs
  * - The index contains the first `nodes` nodes of the graph and the edges to them; the next call adds the others.
- * - Every edge to one of those nodes is in the table and in the list of the node that it leaves. `place` is its
+ * - Every edge to one of those nodes is in the table and in the list of the node that it leaves.  `place` is its
  *   position in the list of the node that it leads to.
  */
 #include "core/graph/graph.h"
@@ -142,7 +142,7 @@ static void make_gap(const struct rill__graph *graph, const struct rill__graph_n
   for (uint64_t i = 1; i < count; i++, at = node_numbered(graph, at->next)) at->label = node->label + step * i;
 }
 
-/* Inserts a node in the middle of the gap. At the ends of the order it is placed near its neighbour instead, because
+/* Inserts a node in the middle of the gap.  At the ends of the order it is placed near its neighbour instead, because
  * more nodes will follow there. */
 static void put_after(const struct rill__graph *graph, struct rill__graph_node *node, struct rill__graph_node *new) {
   const uint64_t far = UINT64_C(1) << 32;
@@ -211,7 +211,7 @@ static int compare_labels(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* Sorts the nodes found. A chain is found in order or in reverse order, so these cases are handled first. */
+/* Sorts the nodes found.  A chain is found in order or in reverse order, so these cases are handled first. */
 static void sort_found(struct found *found, uint32_t count) {
   bool rises = true, falls = true;
   for (uint32_t i = 1; i < count; i++) {
@@ -315,7 +315,7 @@ static struct rill__edges *new_index(void) {
   return edges;
 }
 
-/* Returns the index with all nodes of the graph. Returns NULL if there is no host memory, and then the graph has no
+/* Returns the index with all nodes of the graph.  Returns NULL if there is no host memory, and then the graph has no
  * index. */
 static struct rill__edges *use_index(struct rill__graph *graph) {
   if (graph->index == NULL) graph->index = new_index();
@@ -394,7 +394,7 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   RILL_REQUIRE(order_edge(graph, from, to), RILL_ERROR_INVALID_ARGUMENT,
                "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
                from->index, to->index);
-  /* The order has changed already. That is harmless if append fails: all existing edges still lead forward in it. */
+  /* The order has changed already.  That is harmless if append fails: all existing edges still lead forward in it. */
   RILL_TRY(append(from, to));
   enter_edge(edges, from, to->index, to->after_count - 1);
   return RILL_OK;
@@ -418,7 +418,7 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
     struct edge *edge = find_edge(edges, from->index, to->index), *last;
     if (edge == NULL) return fail_no_edge(from, to);
     place = edge->place;
-    /* The last predecessor moves into the free place, so its edge gets the new position. It may be the same edge. */
+    /* The last predecessor moves into the free place, so its edge gets the new position.  It may be the same edge. */
     last = find_edge(edges, to->after[to->after_count - 1], to->index);
     last->place = place;
     remove_edge(edges, from, edge);

@@ -16,7 +16,7 @@ static rill_status fail_shared_memory(void) {
 }
 
 /* An execution object claims memory of its graph by a separate operation, which replaces the allocation's operation in
- * its steps. Backends keep operations until the launches that may use them have ended; only then can another object
+ * its steps.  Backends keep operations until the launches that may use them have ended; only then can another object
  * claim the memory. */
 static void drop_claim(struct rill__payload *claim) {
   atomic_store(&claim->of->taken, false);
@@ -65,7 +65,7 @@ static void destroy_exec(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Numbers the nodes so that each comes after those that it depends on. Sets `step_of` for each node and `node_at` for
+/* Numbers the nodes so that each comes after those that it depends on.  Sets `step_of` for each node and `node_at` for
  * each step. */
 static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uint32_t *node_at) {
   uint32_t placed = 0;
@@ -103,7 +103,7 @@ static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uin
   return memory;
 }
 
-/* Copies the nodes as steps. Call it under the lock of graphs, so that the graph stays complete from the check to the
+/* Copies the nodes as steps.  Call it under the lock of graphs, so that the graph stays complete from the check to the
  * last step. */
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
 #if RILL_CHECKS
@@ -171,8 +171,8 @@ static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel 
   return a == b || (a->module == b->module && strcmp(a->source->name, b->source->name) == 0);
 }
 
-/* Checks whether `node` of another graph can replace the node with the same number. `seen`: for each step, one plus the
- * number of the last node that was found to come after it. */
+/* Checks whether `node` of another graph can replace the node with the same number.  `seen`: for each step, one plus
+ * the number of the last node that was found to come after it. */
 static rill_status check_node(struct rill__graph_exec *exec, const struct rill__graph_node *node, uint32_t *seen,
                               uint32_t *reason) {
   const struct rill__exec_core *core = rill__core(exec);

@@ -59,7 +59,7 @@ static void forget_memory(struct rill__graph *graph) {
   graph->memory = NULL;
 }
 
-/* Retires the last page of the graph. If the page is small and holds nothing else, its destruction can wait for more
+/* Retires the last page of the graph.  If the page is small and holds nothing else, its destruction can wait for more
  * such objects. */
 static void retire_last_page(struct rill__graph *graph) {
   struct rill__node_page *page = graph->page;
@@ -80,7 +80,7 @@ static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
 void rill__graph_keep_names(struct rill__graph *graph) { (void)atomic_fetch_add(&graph->keepers, RILL__KEEPS_NAMES); }
 void rill__graph_drop_names(struct rill__graph *graph) { drop_keeper(graph, RILL__KEEPS_NAMES); }
 
-/* Frees the contents of a graph that no call can be using any more; called outside locks and epochs. From here on the
+/* Frees the contents of a graph that no call can be using any more; called outside locks and epochs.  From here on the
  * graph exists only as long as its pages. */
 static void end_content(struct rill__object *object) {
   struct rill__graph *graph = (struct rill__graph *)object;
@@ -177,7 +177,7 @@ static bool add_after(struct rill__graph_node *node, struct rill__graph_node *co
   return true;
 }
 
-/* Adds a page. Pages grow from a few nodes to many, because graphs and parts of graphs have few or many nodes. */
+/* Adds a page.  Pages grow from a few nodes to many, because graphs and parts of graphs have few or many nodes. */
 static rill_status add_page(struct rill__graph *graph) {
   enum { FIRST = 4 };
   struct rill__node_page *page = NULL;

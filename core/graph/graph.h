@@ -1,9 +1,9 @@
 /* Graphs: nodes, each of which is an operation, and the edges between them.
  *
- * One lock, shared by all graphs and captures, guards the nodes and edges of every graph. It is taken before the lock
+ * One lock, shared by all graphs and captures, guards the nodes and edges of every graph.  It is taken before the lock
  * of held work and the locks of objects, and is never held while a thread waits for work.
  *
- * Nodes are numbered in the order in which they are added. An edge is stored once, with the node that comes after.
+ * Nodes are numbered in the order in which they are added.  An edge is stored once, with the node that comes after.
  * While every edge leads to a greater number (`in_order`), an edge in that direction cannot close a cycle.
  */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
@@ -28,7 +28,7 @@ struct rill__graph_node {
 };
 _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
-/* A page of nodes, which is the object of their handles. Nodes never move, and all nodes of a page are freed
+/* A page of nodes, which is the object of their handles.  Nodes never move, and all nodes of a page are freed
  * together. */
 struct rill__node_page {
   struct rill__object base;
@@ -74,8 +74,8 @@ struct rill__graph {
  * contents of the pages, and each execution object created from the graph, which keeps nothing else of it. */
 enum { RILL__KEEPS_CONTENT = 1, RILL__KEEPS_NAMES = 2 };
 
-/* An object of the caller, in the list of a graph or of an execution object. Its own object calls the caller's function
- * when it loses its last reference: at the end of a call, outside locks. */
+/* An object of the caller, in the list of a graph or of an execution object.  Its own object calls the caller's
+ * function when it loses its last reference: at the end of a call, outside locks. */
 struct rill__attachment {
   struct rill__attachment *next;
   struct rill__object *object; /* referenced */
@@ -105,8 +105,8 @@ rill_status rill__graph_new(struct rill__device *device, struct rill__graph **ou
 void rill__graph_keep_names(struct rill__graph *graph);
 void rill__graph_drop_names(struct rill__graph *graph);
 
-/* Finds the node of a handle, inside the epoch. The handle is valid as long as the graph has a reference or an
- * execution object. `live`: a graph that is known to have a reference, or NULL. */
+/* Finds the node of a handle, inside the epoch.  The handle is valid as long as the graph has a reference or an
+ * execution object.  `live`: a graph that is known to have a reference, or NULL. */
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
                                   struct rill__graph_node **out);
 
@@ -130,20 +130,20 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
 
 /* Returns a mark: nodes that are added from now on can be removed by truncating to it. */
 uint32_t rill__graph_mark(struct rill__graph *graph);
-/* Removes all nodes from a mark on. No other nodes may come after them. */
+/* Removes all nodes from a mark on.  No other nodes may come after them. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 
 /* Returns STALE_HANDLE if the node was removed. */
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what);
 
-/* Makes room for one more element in an array. `array` points to the pointer to it; it has `count` elements and room
- * for `room`, 0 if it is not allocated. Returns false if there is no host memory; the array is unchanged then. */
+/* Makes room for one more element in an array.  `array` points to the pointer to it; it has `count` elements and room
+ * for `room`, 0 if it is not allocated.  Returns false if there is no host memory; the array is unchanged then. */
 bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size);
 
 /* Makes room for one more predecessor of the node; returns false if there is no host memory. */
 bool rill__graph_node_reserve(struct rill__graph_node *node);
 
-/* Finds out whether a node of the graph allocates, or frees, the memory at p. Returns false if there is no host memory
+/* Finds out whether a node of the graph allocates, or frees, the memory at p.  Returns false if there is no host memory
  * for that. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
 
@@ -186,13 +186,13 @@ const struct rill__attachment *rill__attached_list(const struct rill__object *at
  *
  * A thread that launches or changes an execution object claims it first, so calls for one object run one after another.
  * A claim is not a lock: driver calls inside a claim may wait for the device, as a launch does when the driver's queue
- * is full. The lock that guards all claims is held only to read or change a claim.
+ * is full.  The lock that guards all claims is held only to read or change a claim.
  *
  * A fork waits for the claims of devices that work in its child, where calls never wait for work, so it finds those
- * objects in the state between two calls. Objects of other devices are only released in the child.
+ * objects in the state between two calls.  Objects of other devices are only released in the child.
  */
 
-/* Claims the object. It blocks, so call it outside epochs and without a lock. While launches of the object are held,
+/* Claims the object.  It blocks, so call it outside epochs and without a lock.  While launches of the object are held,
  * all claims are short, so the thread that submits a held launch may claim the object inside an epoch. */
 void rill__exec_claim(struct rill__graph_exec *exec);
 void rill__exec_unclaim(struct rill__graph_exec *exec);
@@ -204,11 +204,11 @@ void rill__claims_after_fork(void);
 
 /* ---- core/graph/execution.c ---- */
 
-/* Returns the operation of the node that a step was created from. A step has a different operation for memory and for a
- * staged copy, which belong to the execution object. */
+/* Returns the operation of the node that a step was created from.  A step has a different operation for memory and for
+ * a staged copy, which belong to the execution object. */
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
 
-/* Copies the graph as steps, which reference their operations. The backend does not know the object yet. */
+/* Copies the graph as steps, which reference their operations.  The backend does not know the object yet. */
 rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out);
 
 /* The reason why an update was refused (RILL_UPDATE_*), and the node of the other graph. */
@@ -224,24 +224,24 @@ struct rill__replacement {
 };
 
 /* Checks whether the graph has the shape of the graph that the object was created from, which means the same nodes by
- * number, with the same edges. Fills in the replacement. */
+ * number, with the same edges.  Fills in the replacement. */
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__replacement *replacement, struct rill__refusal *refusal);
 
-/* Passes the replacement to the backend. On success the replacement contains what the object had before. Call it under
- * the object's claim. */
+/* Passes the replacement to the backend.  On success the replacement contains what the object had before.  Call it
+ * under the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement);
-/* Does the same for one step. Takes over the operation, which has the same kind. A disabled step stays disabled. */
+/* Does the same for one step.  Takes over the operation, which has the same kind.  A disabled step stays disabled. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 
-/* Disables or enables a step; does nothing if the step is already in that state. Call it under the object's claim. */
+/* Disables or enables a step; does nothing if the step is already in that state.  Call it under the object's claim. */
 rill_status rill__exec_enable(struct rill__graph_exec *exec, uint32_t step, bool enabled);
 
 static inline bool rill__exec_is_disabled(struct rill__graph_exec *exec, uint32_t step) {
   return rill__core(exec)->disabled != NULL && rill__core(exec)->disabled[step] != NULL;
 }
 
-/* Returns the operation that the step has when it is enabled. Call it under the claim or the lock of graphs. */
+/* Returns the operation that the step has when it is enabled.  Call it under the claim or the lock of graphs. */
 static inline struct rill__operation *rill__exec_operation(struct rill__graph_exec *exec, uint32_t step) {
   return rill__exec_is_disabled(exec, step) ? rill__core(exec)->disabled[step] : exec->steps[step].operation;
 }

@@ -1,11 +1,11 @@
 /* Places: the nodes that the next node of a captured stream comes after, and that a captured event stands for.
  *
- * A place is no node, one node, or a join, which is all nodes of several places. A join has a reference from each place
- * that contains it, and does not change while there is more than one. So a record copies a place and a wait adds one
- * part to a join, however many nodes there are. To add a node after a place, the walk visits each of its joins once and
- * an edge is created for each node.
+ * A place is no node, one node, or a join, which is all nodes of several places.  A join has a reference from each
+ * place that contains it, and does not change while there is more than one.  So a record copies a place and a wait adds
+ * one part to a join, however many nodes there are.  To add a node after a place, the walk visits each of its joins
+ * once and an edge is created for each node.
  *
- * Call everything under the lock of graphs. The nodes of a capture that has ended may have been destroyed; places that
+ * Call everything under the lock of graphs.  The nodes of a capture that has ended may have been destroyed; places that
  * contain such nodes may only be dropped.
  */
 #ifndef RILL_CORE_GRAPH_PLACES_H
@@ -27,7 +27,7 @@ void rill__place_drop(struct rill__place *place); /* makes the place empty */
 /* Adds the nodes of another place; returns false if there is no host memory. */
 bool rill__place_add(struct rill__place *place, struct rill__place other);
 
-/* Iterates over the nodes; a node may be returned several times. Only one walk may be active at a time. */
+/* Iterates over the nodes; a node may be returned several times.  Only one walk may be active at a time. */
 struct rill__place_walk {
   struct rill__graph_node *node; /* node of a place without a join */
   struct rill__join *at;

@@ -89,7 +89,7 @@ void rill__fence_set_state(struct rill__fence *fence, enum fence_state state) {
   atomic_store_explicit(&fence->state, state, memory_order_release);
 }
 
-/* The blocked queues only become ready here. The caller submits them by rill__held_run, after it has released the
+/* The blocked queues only become ready here.  The caller submits them by rill__held_run, after it has released the
  * lock. */
 static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
   rill__fence_set_state(fence, state);
@@ -338,7 +338,7 @@ static void issue_awaited(struct rill__event *event, struct rill__fence *fence) 
   detach_unawaited(event);
 }
 
-/* Work queued for the event keeps its fence. The event now stands for its native event. */
+/* Work queued for the event keeps its fence.  The event now stands for its native event. */
 void rill__event_recorded_natively(struct rill__event *event) {
   /* the place of this record is not known */
   atomic_store_explicit(&rill__core(event)->recorded_on, 0, memory_order_relaxed);
@@ -355,7 +355,7 @@ void rill__event_recorded_natively(struct rill__event *event) {
   rill__held_unlock();
 }
 
-/* Ends a record of an event that stood for no fence when the record started. The record precedes whatever the event
+/* Ends a record of an event that stood for no fence when the record started.  The record precedes whatever the event
  * stands for by now. */
 static void end_first(struct rill__event *event) {
   if (RILL__LIKELY(count_as_recorded(event))) return;
@@ -369,7 +369,7 @@ static void end_first(struct rill__event *event) {
 }
 
 /* Makes the event stand for the record, unless a later record was queued meanwhile: for the same fence, if that was
- * AWAITED, or for another one. Call it under the lock. */
+ * AWAITED, or for another one.  Call it under the lock. */
 static void end_fenced(const struct rill__recording *recording) {
   struct rill__event *event = recording->event;
   struct rill__fence *fence = recording->fence;

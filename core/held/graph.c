@@ -28,7 +28,7 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
-/* Submits what was held for the graph's events. It does so after giving up the claim, because launches of the same
+/* Submits what was held for the graph's events.  It does so after giving up the claim, because launches of the same
  * object may be among that work. */
 static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   const bool records = recorded && rill__core(exec)->records > 0;
@@ -89,7 +89,7 @@ static rill_status submit_graph(struct rill__stream *stream, struct rill__graph_
   return status;
 }
 
-/* The stream may stop being held between two checks; `taken` is then false, and the launch goes to the driver. After a
+/* The stream may stop being held between two checks; `taken` is then false, and the launch goes to the driver.  After a
  * failed submission nothing was recorded, so end_launch must not treat the graph's events as recorded. */
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;

@@ -1,36 +1,36 @@
 /* Held streams.
  *
  * A stream that waits for an event that has never been recorded is held: everything submitted to it is checked and
- * copied as usual, but queued on the host. The thread that records the event submits the queue to the driver.
+ * copied as usual, but queued on the host.  The thread that records the event submits the queue to the driver.
  *
- * A wait in such a queue waits for a fence. A fence is one record of one event, already made or still to come:
+ * A wait in such a queue waits for a fence.  A fence is one record of one event, already made or still to come:
  *
  *   AWAITED   the event has never been recorded, and streams are held for it
  *   QUEUED    the record is in the queue of a held stream
  *   ISSUED    the driver has the record
  *   FAILED    the record failed because the work before it failed
  *
- * The driver waits for the fence's mark, which is an event. A queued record is made on a mark of its own, never on the
- * event's native event, so it needs no ordering with other records of the event. If streams were held for the record,
+ * The driver waits for the fence's mark, which is an event.  A queued record is made on a mark of its own, never on the
+ * event's native event, so it needs no ordering with other records of the event.  If streams were held for the record,
  * or if the driver had it before the wait, the event itself is the mark; while waits for that mark are queued, the next
- * record of the event uses another mark. An event therefore stands either for its native event (RECORDED) or for the
+ * record of the event uses another mark.  An event therefore stands either for its native event (RECORDED) or for the
  * mark of its fence (FENCED).
  *
  * Invariants
- * - Work that the driver has never depends on held work. So the driver always finishes what it has, and a wait for an
+ * - Work that the driver has never depends on held work.  So the driver always finishes what it has, and a wait for an
  *   issued fence can be submitted at any time.
- * - One lock guards queues, fences and what a FENCED event stands for. It is never held across a driver call.
+ * - One lock guards queues, fences and what a FENCED event stands for.  It is never held across a driver call.
  * - Records of a FENCED event that go straight to the driver exclude each other: the recording thread claims the fence
- *   under the lock, checks that its stream is not held, and calls the driver without the lock. Afterwards it changes
+ *   under the lock, checks that its stream is not held, and calls the driver without the lock.  Afterwards it changes
  *   what the event stands for only if that has not changed meanwhile; a change means that a later record has been
- *   queued. A claimed fence stays attached to the event even when its last wait is removed.
+ *   queued.  A claimed fence stays attached to the event even when its last wait is removed.
  * - The first record of an event without a fence takes no lock: a wait that adds a fence does so by compare-and-swap,
  *   and so does the record once the driver has it.
  * - A held queue is blocked (in the list of one fence), ready (in the list of queues that can continue), or run by one
  *   thread, which removes an operation under the lock and submits it without the lock.
- * - All held launches of one execution object are in one queue. They are counted under the lock until the driver has
+ * - All held launches of one execution object are in one queue.  They are counted under the lock until the driver has
  *   them; while the count is not zero, a claim of the object allows only reading it.
- * - While a stream is held, all submissions to it go through its queue. `held` becomes false under the lock, when the
+ * - While a stream is held, all submissions to it go through its queue.  `held` becomes false under the lock, when the
  *   queue is empty and its last operation has reached the driver.
  */
 #ifndef RILL_CORE_HELD_HELD_H
@@ -51,8 +51,8 @@ rill_status rill__submit_operation(struct rill__stream *stream, const struct ril
 
 /* ---- streams ---- */
 
-/* Each function takes the operation if the stream is held or captured, and sets `taken`. If the stream is no longer
- * held, `taken` is false and the caller submits to the driver. On failure nothing was taken. */
+/* Each function takes the operation if the stream is held or captured, and sets `taken`.  If the stream is no longer
+ * held, `taken` is false and the caller submits to the driver.  On failure nothing was taken. */
 rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
@@ -62,7 +62,7 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
                               struct rill__payload **payload, bool *taken);
 
 /* Passes work to the queue of a held stream or to the graph of a captured stream through `function`, and returns from
- * the calling function if the work was taken. Continues after the macro otherwise. */
+ * the calling function if the work was taken.  Continues after the macro otherwise. */
 #define RILL_DIVERT(stream, function, ...)                \
   do {                                                    \
     if (rill__is_diverted(stream)) {                      \
@@ -72,7 +72,7 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
     }                                                     \
   } while (0)
 
-/* Submits a wait of a held stream, or a wait for an event that is not RECORDED. If `taken` is false, the caller has to
+/* Submits a wait of a held stream, or a wait for an event that is not RECORDED.  If `taken` is false, the caller has to
  * make the driver wait for `*point`, which is valid inside the epoch. */
 rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,
                             bool *taken);
@@ -84,23 +84,23 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
 /* Fails if the stream is held or captured. */
 rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream);
 
-/* Claims the object in order to change what later launches do. Fails while a launch is held. */
+/* Claims the object in order to change what later launches do.  Fails while a launch is held. */
 rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec);
 
 /* Submits a held launch to the backend. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream);
 
 /* Blocks while the stream's work is being submitted, so that a call that held streams refuse is not refused only for
- * the short time that this takes. The caller keeps references to the stream and to everything else that it uses
+ * the short time that this takes.  The caller keeps references to the stream and to everything else that it uses
  * afterwards, because its epoch is left during the wait and another one is entered. */
 void rill__held_settle(struct rill__stream *stream);
 
-/* Does the same for the held launches of an execution object. Call it outside epochs. Returns false if launches remain
- * that wait for an event. */
+/* Does the same for the held launches of an execution object.  Call it outside epochs.  Returns false if launches
+ * remain that wait for an event. */
 bool rill__held_settle_launches(struct rill__graph_exec *exec);
 
-/* Marks the stream as one that other code may submit to, which means that it can no longer be held. Returns false if it
- * is held now. */
+/* Marks the stream as one that other code may submit to, which means that it can no longer be held.  Returns false if
+ * it is held now. */
 bool rill__stream_share(struct rill__stream *stream);
 
 /* Stores a failure for the stream's next synchronize, unless one is stored already. */
@@ -154,25 +154,25 @@ static inline enum rill__meaning rill__event_meaning(struct rill__event *event, 
 rill_status rill__fail_failed_record(struct rill__event *event);
 rill_status rill__fail_captured_record(struct rill__event *event);
 
-/* Marks the native event as one that other code may use and record. Returns false if the native event does not have the
- * event's last record. */
+/* Marks the native event as one that other code may use and record.  Returns false if the native event does not have
+ * the event's last record. */
 bool rill__event_share(struct rill__event *event);
 
-/* Does the same for other processes. The event is treated as recorded from here on. */
+/* Does the same for other processes.  The event is treated as recorded from here on. */
 void rill__event_export(struct rill__event *event);
 
-/* Notes that the driver has a later record of the native event, made outside this layer. The caller then submits what
+/* Notes that the driver has a later record of the native event, made outside this layer.  The caller then submits what
  * has become ready (rill__held_run). */
 void rill__event_recorded_natively(struct rill__event *event);
 
-/* Fails everything that waits for a first record of the event. Called when the last reference to the event is
+/* Fails everything that waits for a first record of the event.  Called when the last reference to the event is
  * released. */
 void rill__event_abandon(struct rill__event *event);
 
 /* ---- devices and the host ---- */
 
-/* Block, outside epochs, until the driver has everything that was submitted before the call. `ns` is reduced by the
- * time that this took. `point`: the event to query the driver about, with a reference; NULL if the event was never
+/* Block, outside epochs, until the driver has everything that was submitted before the call.  `ns` is reduced by the
+ * time that this took.  `point`: the event to query the driver about, with a reference; NULL if the event was never
  * recorded. */
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns);
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point);
@@ -192,11 +192,11 @@ struct rill__held_range {
   uint32_t *uses;
 };
 
-/* Set when memory is first registered. Returns the range that contains an address, with a reference. Call it inside the
- * epoch of the call that received the address. */
+/* Set when memory is first registered.  Returns the range that contains an address, with a reference.  Call it inside
+ * the epoch of the call that received the address. */
 extern struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 
-/* Blocks, outside epochs, until no held work can use registered memory that new calls can no longer find. `is_used` is
+/* Blocks, outside epochs, until no held work can use registered memory that new calls can no longer find.  `is_used` is
  * called under the lock and returns true if the record of one of the last uses is held. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range);
 bool rill__record_is_held(struct rill__event *event); /* true if queued or being submitted; call under the lock */

@@ -102,7 +102,7 @@ static uint64_t time_left(const struct timespec *until) {
   return left > 0 ? (uint64_t)left : 0;
 }
 
-/* Waits for a change under the lock. Returns false if the time has elapsed. */
+/* Waits for a change under the lock.  Returns false if the time has elapsed. */
 static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   if (ns == RILL__FOREVER) {
     rill__held_await_change();
@@ -141,7 +141,7 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   return RILL_OK;
 }
 
-/* Returns true if nothing prevents the queue from being submitted. Call it under the lock. */
+/* Returns true if nothing prevents the queue from being submitted.  Call it under the lock. */
 static bool is_handed_over(const struct rill__queue *queue) {
   const struct held_op *op = queue->first;
   return queue->link == NULL || op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence);
@@ -193,7 +193,7 @@ rill_status rill__held_failure(struct rill__stream *stream) {
   return status;
 }
 
-/* Call it under the lock, with a reference to the fence. Returns false if the time has elapsed and the record is still
+/* Call it under the lock, with a reference to the fence.  Returns false if the time has elapsed and the record is still
  * queued. */
 static bool wait_for_fence(const struct rill__fence *fence, const struct timespec *until, uint64_t ns) {
   bool in_time = true;
@@ -276,7 +276,7 @@ bool rill__record_is_held(struct rill__event *event) {
   return fence != NULL && fence->queue != NULL;
 }
 
-/* Operations queued from now on cannot name the memory any more, but may still use any memory. So for operations that
+/* Operations queued from now on cannot name the memory any more, but may still use any memory.  So for operations that
  * may use any memory, only those that are queued already count. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range) {
   if (atomic_load(&rill__held_count) == 0) return;

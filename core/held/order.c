@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A wait depends on everything before it in its queue, and on everything before the record of its fence. Only the
+/* A wait depends on everything before it in its queue, and on everything before the record of its fence.  Only the
  * record of an event for which streams already wait can close a cycle, so the search runs for such records alone.
  *
- * Usually a record is queued before the wait for it, and has the smaller serial number. The exceptions are the records
- * that this file checks. If the last exception precedes the creation of the goal's fence, everything younger than the
- * fence depends only on older entries. A path to a wait for the fence, which is younger than the fence, then never
+ * Usually a record is queued before the wait for it, and has the smaller serial number.  The exceptions are the records
+ * that this file checks.  If the last exception precedes the creation of the goal's fence, everything younger than the
+ * fence depends only on older entries.  A path to a wait for the fence, which is younger than the fence, then never
  * leads through a wait older than the fence, so the search skips those.
  */
 static uint64_t last_exception; /* serial number of the last record that was queued after a wait for it */
@@ -24,7 +24,7 @@ static void visit(struct held_op *op, struct held_op *from, uint64_t oldest, str
   *stack = op;
 }
 
-/* Returns a wait for `goal` that has to end before the end of the queue is reached, or NULL. Visits each wait once. */
+/* Returns a wait for `goal` that has to end before the end of the queue is reached, or NULL.  Visits each wait once. */
 static struct held_op *find_wait(const struct rill__queue *queue, const struct rill__fence *goal) {
   const uint64_t oldest = goal->created >= last_exception ? goal->created : 0;
   struct held_op *stack = NULL;
@@ -53,7 +53,7 @@ static void add_link(struct held_chain *chain, const struct rill__stream *stream
 
 static bool has_room(const struct held_chain *chain) { return strlen(chain->text) < sizeof chain->text - 1; }
 
-/* Describes the path from `queue` to the wait that was found. The search has stored the path from its end. */
+/* Describes the path from `queue` to the wait that was found.  The search has stored the path from its end. */
 static void describe_way(const struct rill__queue *queue, struct held_op *found, struct held_chain *chain) {
   struct held_op *way = NULL;
   for (struct held_op *op = found; op != NULL;) { /* reverses the path, with `pending` as the link */

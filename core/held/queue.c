@@ -13,7 +13,7 @@ struct held_list rill__held_named, rill__held_any;
 
 struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 
-/* Notes the registered memory that a copy or fill names. It is enough to look up the first byte: a range that is used
+/* Notes the registered memory that a copy or fill names.  It is enough to look up the first byte: a range that is used
  * ends inside the registration in which it starts. */
 static void name_memory(struct held_op *op, const void *p) {
   struct rill__held_range (*find)(const void *) = atomic_load(&rill__held_find_range);
@@ -42,7 +42,7 @@ void rill__held_ops_free(struct held_op *list) {
   }
 }
 
-/* Takes over the operation even on failure. `operation` is NULL for a wait. */
+/* Takes over the operation even on failure.  `operation` is NULL for a wait. */
 static rill_status new_op(struct rill__operation *operation, struct held_op **out) {
   *out = calloc(1, sizeof **out);
   if (*out == NULL) {
@@ -117,7 +117,7 @@ static struct held_list *list_for(const struct held_op *op) {
   }
 }
 
-/* Adds an operation to the list of its kind. Waits use no memory and are in neither list. */
+/* Adds an operation to the list of its kind.  Waits use no memory and are in neither list. */
 static void list_op(struct rill__queue *queue, struct held_op *op) {
   if (rill__held_is_wait(op)) return;
   if (rill__held_is(op, RILL__OPERATION_EXEC)) {
@@ -191,7 +191,7 @@ struct held_op *rill__queue_remove_first(struct rill__queue *queue) {
   return op;
 }
 
-/* Host calls stay queued, since an accepted host call always runs. The removed operations are returned instead of
+/* Host calls stay queued, since an accepted host call always runs.  The removed operations are returned instead of
  * freed: freeing them drops references, which must not happen under the lock. */
 void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead) {
   const rill_status status = failure != NULL ? failure->status : RILL_ERROR_OUT_OF_MEMORY;
@@ -283,7 +283,7 @@ rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-/* The operation borrows the payload until it is known that the launch was taken. If it was not, the caller submits the
+/* The operation borrows the payload until it is known that the launch was taken.  If it was not, the caller submits the
  * launch to the driver and still needs the payload. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken) {
@@ -304,7 +304,7 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
 
 /* ---- records ---- */
 
-/* Queues the record for `fence`. Call it under the lock. */
+/* Queues the record for `fence`.  Call it under the lock. */
 static void append_record(struct rill__queue *queue, struct held_op *op, struct rill__fence *fence) {
   op->fence = fence;
   fence->references++;
@@ -315,7 +315,7 @@ static void append_record(struct rill__queue *queue, struct held_op *op, struct 
   rill__fence_set_state(fence, FENCE_QUEUED);
 }
 
-/* `fence`: a new fence, used if the event is not AWAITED. Call it under the lock. */
+/* `fence`: a new fence, used if the event is not AWAITED.  Call it under the lock. */
 static rill_status queue_record(struct rill__queue *queue, struct rill__event *event, struct held_op *op,
                                 struct rill__fence *fence) {
   RILL_TRY(check_room(queue, op));
@@ -366,7 +366,7 @@ static rill_status check_may_hold(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
-/* Call it under the lock. Returns false if the stream is capturing. */
+/* Call it under the lock.  Returns false if the stream is capturing. */
 static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__HELD)) return false;
@@ -398,7 +398,7 @@ struct new_wait {
   bool capturing;
 };
 
-/* Queues a wait for the fence on the stream. Call it under the lock. */
+/* Queues a wait for the fence on the stream.  Call it under the lock. */
 static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) {
   struct rill__stream *stream = wait->stream;
   if (!rill__is_held(stream)) {
@@ -417,8 +417,8 @@ static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) 
 
 /* Makes the event stand for a fence until its first record; returns false if that record was made meanwhile.
  *
- * The last release of the event makes its handle stale first and then looks for the fence. So either that release finds
- * the fence, or the check below finds the event dead.
+ * The last release of the event makes its handle stale first and then looks for the fence.  So either that release
+ * finds the fence, or the check below finds the event dead.
  */
 static bool await_first(struct new_wait *wait, rill_status *status) {
   struct rill__event *event = wait->event;
@@ -426,7 +426,7 @@ static bool await_first(struct new_wait *wait, rill_status *status) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   fence->references++;
   fence->created = rill__held_serial;
-  /* The fence is stored before the state, as in rill__event_attach. If the record wins, the pointer stays, and nothing
+  /* The fence is stored before the state, as in rill__event_attach.  If the record wins, the pointer stays, and nothing
    * reads it while the state is not FENCED. */
   atomic_store(&rill__core(event)->fence, fence);
   if (!atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_FENCED)) {
@@ -442,7 +442,7 @@ static bool await_first(struct new_wait *wait, rill_status *status) {
   return true;
 }
 
-/* Call it under the lock. `failed`: set if the event's last record failed. */
+/* Call it under the lock.  `failed`: set if the event's last record failed. */
 static rill_status submit_wait(struct new_wait *wait, struct rill__event **point, bool *taken, bool *failed) {
   struct rill__event *event = wait->event;
   rill_status status = RILL_OK;
@@ -460,8 +460,8 @@ static rill_status submit_wait(struct new_wait *wait, struct rill__event **point
   if (state == FENCE_QUEUED && fence->queue == rill__core(wait->stream)->queue)
     return RILL_OK; /* the queue already orders the wait after the record */
   if (fence != NULL) return queue_wait(wait, fence);
-  /* The stream is held and the driver has the record. The fence is issued before the wait is queued, so the wait counts
-   * in the event's `awaited`, and a later record of the event uses another mark. */
+  /* The stream is held and the driver has the record.  The fence is issued before the wait is queued, so the wait
+   * counts in the event's `awaited`, and a later record of the event uses another mark. */
   rill__fence_issue(wait->fence, event, true);
   RILL_TRY(queue_wait(wait, wait->fence));
   rill__event_attach(event, wait->fence);

@@ -1,4 +1,4 @@
-/* The queues of held streams and their fences (core/held/held.h). Call these functions under the lock, unless the
+/* The queues of held streams and their fences (core/held/held.h).  Call these functions under the lock, unless the
  * comment says otherwise. */
 #ifndef RILL_CORE_HELD_QUEUE_H
 #define RILL_CORE_HELD_QUEUE_H
@@ -79,9 +79,9 @@ struct rill__queue {
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
 
-/* Operations of all queues that may use memory, until they have been submitted or have failed. rill__held_named has the
- * operations that name their memory, which registered memory also counts in `uses`; rill__held_any has those that may
- * use any memory. */
+/* Operations of all queues that may use memory, until they have been submitted or have failed.  rill__held_named has
+ * the operations that name their memory, which registered memory also counts in `uses`; rill__held_any has those that
+ * may use any memory. */
 struct held_list {
   struct held_op *oldest, *newest;
 };
@@ -98,9 +98,9 @@ extern uint64_t rill__held_serial; /* serial number of the last operation queued
 
 /* ---- core/held/queue.c ---- */
 
-/* Frees a list of entries. Call it without the lock. */
+/* Frees a list of entries.  Call it without the lock. */
 void rill__held_ops_free(struct held_op *list);
-/* Queues an operation if the stream is held, and frees it otherwise. `deliver`: as in the entry. Call it without the
+/* Queues an operation if the stream is held, and frees it otherwise.  `deliver`: as in the entry.  Call it without the
  * lock. */
 rill_status rill__held_push(struct rill__stream *stream, struct rill__operation *operation,
                             const struct rill__copy_3d *deliver, bool *taken);
@@ -111,7 +111,7 @@ struct held_op *rill__queue_remove_first(struct rill__queue *queue);
 void rill__held_op_end(struct held_op *op);
 
 /* Removes all operations except host calls, which will be called with the failure's status, and adds the removed ones
- * to `dead`. The stream's next synchronize reports `failure`, if it is not NULL. */
+ * to `dead`.  The stream's next synchronize reports `failure`, if it is not NULL. */
 void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead);
 
 void rill__queue_link(struct rill__queue *queue, struct rill__queue **list);
@@ -124,7 +124,7 @@ bool rill__held_leave_fence(struct rill__event *event);
 
 /* ---- core/held/fence.c ---- */
 
-/* Create a fence for a record of the event (AWAITED, with one reference), and a mark. Call them without the lock. */
+/* Create a fence for a record of the event (AWAITED, with one reference), and a mark.  Call them without the lock. */
 rill_status rill__fence_new(struct rill__event *event, struct rill__fence **out);
 rill_status rill__mark_new(struct rill__event *event, struct rill__event **out);
 void rill__fence_unref(struct rill__fence *fence);
@@ -139,7 +139,7 @@ static inline bool rill__fence_is_pending(const struct rill__fence *fence) {
 /* `state`: QUEUED, ISSUED or FAILED. */
 void rill__fence_set_state(struct rill__fence *fence, enum fence_state state);
 
-/* Make the fence ISSUED, with a mark that it owns or that is the event itself, or FAILED. The queues that it blocked
+/* Make the fence ISSUED, with a mark that it owns or that is the event itself, or FAILED.  The queues that it blocked
  * become ready. */
 void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event);
 void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure);
@@ -177,7 +177,7 @@ void rill__failure_unref(struct rill__failure *failure); /* accepts NULL */
 
 /* ---- core/held/order.c ---- */
 
-/* Checks a record of the event at the end of the queue. Fails if the queue itself waits for the record's fence,
+/* Checks a record of the event at the end of the queue.  Fails if the queue itself waits for the record's fence,
  * directly or through other queues. */
 rill_status rill__held_check_order(struct rill__queue *queue, const struct rill__fence *fence,
                                    const struct rill__event *event);
@@ -191,7 +191,7 @@ void rill__held_describe(const struct rill__queue *queue, struct held_chain *out
 
 /* ---- core/held/run.c ---- */
 
-/* Submits everything that is ready to the driver. Called without the lock, by the thread that made something ready. */
+/* Submits everything that is ready to the driver.  Called without the lock, by the thread that made something ready. */
 void rill__held_run(void);
 
 /* ---- core/held/host.c ---- */

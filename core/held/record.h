@@ -33,7 +33,7 @@ static inline rill_status rill__stream_wait_for(struct rill__stream *stream, str
   return rill__submit_wait(stream, event, flags);
 }
 
-/* Does the same for an event that has been recorded, without flags. Skips the wait if the event is known to be
+/* Does the same for an event that has been recorded, without flags.  Skips the wait if the event is known to be
  * complete. */
 static inline rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
   struct rill__event *point = NULL;
@@ -43,7 +43,7 @@ static inline rill_status rill__stream_wait(struct rill__stream *stream, struct 
   return RILL_OK;
 }
 
-/* Queries whether the event is complete. `point`: the event that the driver was queried about. */
+/* Queries whether the event is complete.  `point`: the event that the driver was queried about. */
 static inline rill_status rill__event_ask(struct rill__event *event, struct rill__event **point, bool *out) {
   *out = false;
   RILL_TRY(rill__check_usable(event->base.device));

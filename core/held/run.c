@@ -21,7 +21,7 @@ static void report(void *user, rill_status stream_status) {
   call.fn(call.user, call.status);
 }
 
-/* Submits a host call. The call was accepted, so it has to run: if the driver refuses it, it runs on this thread. */
+/* Submits a host call.  The call was accepted, so it has to run: if the driver refuses it, it runs on this thread. */
 static rill_status submit_held_host_call(struct rill__stream *stream, const struct held_op *op) {
   const rill_host_fn fn = op->operation->host_call.fn;
   void *const user = op->operation->host_call.user;

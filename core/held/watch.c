@@ -68,7 +68,7 @@ static void notify_fd(int fd) {
   if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0 && write(fd, &one, sizeof one) < 0) return;
 }
 
-/* Drops the references that the watch holds. Call it outside epochs. */
+/* Drops the references that the watch holds.  Call it outside epochs. */
 static void let_go(struct rill__watch *watch) {
   if (watch->fence != NULL) {
     rill__held_lock();
@@ -106,7 +106,7 @@ static void finish_watch(struct rill__watch *watch) {
 
 static void wake(struct rill__waker *waker) { arrive((struct rill__watch *)(void *)waker); }
 
-/* Finds what the watch waits for, now that its fence is no longer QUEUED. Sets `over` if the result is already
+/* Finds what the watch waits for, now that its fence is no longer QUEUED.  Sets `over` if the result is already
  * known. */
 static void find_point(struct rill__watch *watch) {
   if (watch->point != NULL || watch->fence == NULL) return;
@@ -205,7 +205,7 @@ static void *run_caller(void *unused) {
 
 /* ---- threads ---- */
 
-/* Stops the watcher for good before it calls a driver. If a driver call does not return in time, the watcher is left
+/* Stops the watcher for good before it calls a driver.  If a driver call does not return in time, the watcher is left
  * inside it. */
 static void stop_asking(void) {
   struct timespec until;
@@ -252,7 +252,8 @@ static rill_status start_threads(bool calls) {
   return RILL_OK;
 }
 
-/* The parent's watches are not notified in the child. Those that have arrived or are due are freed with the process. */
+/* The parent's watches are not notified in the child.  Those that have arrived or are due are freed with the process.
+ */
 void rill__watches_after_fork(void) {
   (void)take_all(&arrived);
   (void)take_all(&due);
@@ -265,8 +266,8 @@ void rill__watches_after_fork(void) {
 
 /* ---- the call ---- */
 
-/* Binds the watch to the record that the event has now, and sets `over` if there is nothing to wait for. `fresh`: a
- * fence for an event that stands for none; the fence that is used gets a reference. Call it under the lock of held
+/* Binds the watch to the record that the event has now, and sets `over` if there is nothing to wait for.  `fresh`: a
+ * fence for an event that stands for none; the fence that is used gets a reference.  Call it under the lock of held
  * work. */
 static void bind(struct rill__watch *watch, struct rill__event *event, struct rill__fence *fresh) {
   const uint32_t state = atomic_load(&rill__core(event)->state);
@@ -290,7 +291,7 @@ static void bind(struct rill__watch *watch, struct rill__event *event, struct ri
   fence->watches = watch;
 }
 
-/* Returns true if it is known without a lock that there is nothing to wait for. Functions are called in the order of
+/* Returns true if it is known without a lock that there is nothing to wait for.  Functions are called in the order of
  * their points, so a function for a complete point still goes through the watcher. */
 static bool is_over_already(struct rill__event *event, const struct rill__listener *listener) {
   struct rill__event *point = NULL;

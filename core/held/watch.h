@@ -1,23 +1,23 @@
 /* Notifying the host that an event has completed (rill_event_notify_fd, rill_event_then).
  *
- * A watch is for one point: the record that its event had at the call. It counts as a wait for the event's fence
- * (core/held/held.h), so a later record of the event uses another mark, and the event may be released. An event that
+ * A watch is for one point: the record that its event had at the call.  It counts as a wait for the event's fence
+ * (core/held/held.h), so a later record of the event uses another mark, and the event may be released.  An event that
  * other code may record has no fence: its watch keeps a reference to the event, and watches whatever the native event
  * marks.
  *
- * One thread, the watcher, handles every watch from the call to its end. Points of one stream complete in order, so the
- * watcher keeps a line of watches for each stream. If a backend can wake a watch (the `notify` slot of events), it
- * wakes the first watch of each line; the watcher polls the first watches of all other lines. A second thread calls the
- * functions of rill_event_then, so those may block.
+ * One thread, the watcher, handles every watch from the call to its end.  Points of one stream complete in order, so
+ * the watcher keeps a line of watches for each stream.  If a backend can wake a watch (the `notify` slot of events), it
+ * wakes the first watch of each line; the watcher polls the first watches of all other lines.  A second thread calls
+ * the functions of rill_event_then, so those may block.
  *
  * Invariants
  * - A watch is in exactly one place: at a fence that is QUEUED, under the lock of held work; in the list of watches
- *   that have arrived or are due, under the lock of watches; or in a line, which only the watcher uses. The thread that
- *   removes a watch from its place moves it to the next place or ends it.
- * - The backend may also have the first watch of a line. The watch stays in its line until the backend has woken it.
+ *   that have arrived or are due, under the lock of watches; or in a line, which only the watcher uses.  The thread
+ * that removes a watch from its place moves it to the next place or ends it.
+ * - The backend may also have the first watch of a line.  The watch stays in its line until the backend has woken it.
  * - The lock of watches is taken after the lock of held work, and only to change the lists: nothing is called under it.
  *   A backend takes it to wake a watch.
- * - The watcher holds `asking` while it calls a backend. At process exit `asking` is taken and never released, so no
+ * - The watcher holds `asking` while it calls a backend.  At process exit `asking` is taken and never released, so no
  *   driver is called after its library has been unloaded.
  * - The child of a fork has no watches: references that the parent's watches hold are never dropped, and nothing is
  *   notified.
@@ -55,10 +55,10 @@ struct rill__watch {
   } line;
 };
 
-/* Watches the point that the event marks now. Call it inside the epoch of the public call. */
+/* Watches the point that the event marks now.  Call it inside the epoch of the public call. */
 rill_status rill__event_watch(struct rill__event *event, const struct rill__listener *listener);
 
-/* Moves the watches of a fence that is no longer QUEUED to the arrived ones. Call it under the lock of held work. */
+/* Moves the watches of a fence that is no longer QUEUED to the arrived ones.  Call it under the lock of held work. */
 void rill__watches_arrive(struct rill__watch *list);
 
 /* ---- core/held/watch_lines.c: called by the watcher only, without a lock ---- */
@@ -77,7 +77,7 @@ struct rill__watch **rill__lines_ask(struct rill__watch **end);
 /* Returns true if there are lines to poll. */
 bool rill__lines_wait(void);
 
-/* Returns how long to wait before the next poll, in ns. Call it exactly once after each poll. */
+/* Returns how long to wait before the next poll, in ns.  Call it exactly once after each poll. */
 uint64_t rill__lines_pause(void);
 
 /* Called in the child of a fork. */

@@ -11,7 +11,8 @@ static struct rill__watch *hashed[BUCKETS]; /* first watches of the lines that h
 static struct rill__watch *asked_for;       /* first watches that no backend wakes */
 static uint64_t changed_at;                 /* when a watch was last added or found over, in ns */
 
-/* The processor time that the watcher may still spend, in ns. It grows by one part in SHARE of the time that passes. */
+/* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
+ */
 enum { SHARE = 25, CREDIT_MAX_NS = 2000000 };
 static int64_t credit;
 static uint64_t credited_at, spent_at;
@@ -100,7 +101,7 @@ static void ask_for(struct rill__watch *watch) {
   watch->status = status;
 }
 
-/* Returns true if the first watch of a line is over. If it is not and the backend can wake it, asks the backend to do
+/* Returns true if the first watch of a line is over.  If it is not and the backend can wake it, asks the backend to do
  * so. */
 static bool is_first_over(struct rill__watch *first) {
   if (first->answers) return false; /* the backend is going to wake it, or it has arrived */
@@ -108,7 +109,7 @@ static bool is_first_over(struct rill__watch *first) {
   if (first->over || first->point->base.device->backend->event->notify == NULL) return first->over;
   first->answers = true;
   if (RILL_ASK(first->point, event, notify, first->point, &first->waker)) return false;
-  /* The backend does not wake for this point. It may have completed since the query above, so query again. */
+  /* The backend does not wake for this point.  It may have completed since the query above, so query again. */
   first->answers = false;
   ask_for(first);
   return first->over;

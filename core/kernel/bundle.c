@@ -1,14 +1,14 @@
-/* Bundles: what rillcc writes into a program. A bundle has one module per device, however it was loaded, and the
+/* Bundles: what rillcc writes into a program.  A bundle has one module per device, however it was loaded, and the
  * kernels that references have found there.
  *
- * A bundle is memory of a program or library that may be unloaded. It is read only while it is loaded and while a
+ * A bundle is memory of a program or library that may be unloaded.  It is read only while it is loaded and while a
  * reference to it is looked up, both in a call that received it; otherwise it is just an address that identifies
  * modules.
  *
  * Invariants, under the lock
  * - A module in the list has a bundle.
  * - A module with kernels of references is in the list and has one reference for them; each of these kernels has one
- *   reference. rill_bundle_unload removes all of this at once.
+ *   reference.  rill_bundle_unload removes all of this at once.
  */
 #include "core/device/life.h"
 #include "core/kernel/module.h"
@@ -25,7 +25,7 @@ void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
 
 /* ---- loading ---- */
 
-/* Returns a live module of this bundle on this device, with a reference, or NULL. Call it under the lock. */
+/* Returns a live module of this bundle on this device, with a reference, or NULL.  Call it under the lock. */
 static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {
   for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
     if (rill__core(module)->bundle == bundle && module->base.device == device && rill__object_revive(&module->base))
@@ -139,7 +139,7 @@ static void release_kernels(struct rill__kernel *kernels) {
   }
 }
 
-/* Returns the kernel of a reference on one device. Call it under the lock. */
+/* Returns the kernel of a reference on one device.  Call it under the lock. */
 static struct rill__kernel *find_ref(const struct rill__device *device, const rill_bundle *bundle, const char *name) {
   for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
     if (rill__core(module)->bundle != bundle || module->base.device != device) continue;
@@ -152,8 +152,8 @@ static struct rill__kernel *find_ref(const struct rill__device *device, const ri
 }
 
 /* Adds kernels, linked by next_ref, to those that references find, and takes over the caller's references to them and
- * to the module. Releases kernels that another thread has added before, and all of them if the bundle was unloaded
- * meanwhile; like every object that a call has found, they stay valid until the end of the call. Returns the kernel
+ * to the module.  Releases kernels that another thread has added before, and all of them if the bundle was unloaded
+ * meanwhile; like every object that a call has found, they stay valid until the end of the call.  Returns the kernel
  * with that name, or the first one. */
 static struct rill__kernel *add_for_refs(struct rill__module *module, const rill_bundle *bundle,
                                          struct rill__kernel *kernels, const char *name) {

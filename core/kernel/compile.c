@@ -157,7 +157,7 @@ static bool has_header(const struct rill__compile *request, const char *name, si
 }
 
 /* Returns true if a directive (the text after a '#') may read a file that the key does not cover, which means a file
- * other than the given headers and the compiler's own. Returns true for directives that are written in an unusual
+ * other than the given headers and the compiler's own.  Returns true for directives that are written in an unusual
  * way. */
 static bool reads_file(const struct rill__compile *request, const char *word) {
   static const char *const words[] = { "include", "include_next", "embed", "import" };

@@ -25,7 +25,7 @@ static const char unfinished[] = ".new-";
 
 /* ---- the folder ---- */
 
-/* Returns true if the user owns the folder. Nothing is created in another user's folder, such as the home directory
+/* Returns true if the user owns the folder.  Nothing is created in another user's folder, such as the home directory
  * that sudo leaves in the environment. */
 static bool is_own(const char *folder) {
   struct stat about;
@@ -92,7 +92,7 @@ static bool read_all(int file, void *into, size_t size) {
   return true;
 }
 
-/* Reads a result. The file must agree with the key, with its size and with its own check sum. */
+/* Reads a result.  The file must agree with the key, with its size and with its own check sum. */
 static void *read_verified(int file, const uint8_t key[RILL__SHA256_BYTES], size_t *size) {
   struct head head;
   struct stat about;
@@ -145,7 +145,7 @@ static int by_last_use(const void *a, const void *b) {
   return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-/* Adds a result to the list, or removes a file that a terminated process left unfinished. Returns false if host memory
+/* Adds a result to the list, or removes a file that a terminated process left unfinished.  Returns false if host memory
  * ran out. */
 static bool look_at(int folder, const char *name, struct entries *entries) {
   struct stat about;

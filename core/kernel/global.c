@@ -1,7 +1,7 @@
 /* Variables of modules.
  *
  * A variable that has been found is device memory known to rill: it is in the map of allocations, so copies check their
- * ranges and know that it is not host memory. It is removed from the map before its module is unloaded.
+ * ranges and know that it is not host memory.  It is removed from the map before its module is unloaded.
  */
 #include "core/kernel/global.h"
 

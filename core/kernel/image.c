@@ -9,8 +9,8 @@
 
 static void *without_const(const void *p) { return (void *)(uintptr_t)p; }
 
-/* Makes room for one more element of `size` bytes, zeroed, in an array of `count`. The array doubles whenever the count
- * is a power of two. */
+/* Makes room for one more element of `size` bytes, zeroed, in an array of `count`.  The array doubles whenever the
+ * count is a power of two. */
 static bool grow_array(struct rill__image *image, void *array, size_t count, size_t size) {
   void **const place = array;
   if ((count & (count - 1)) == 0) {

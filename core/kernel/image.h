@@ -1,14 +1,14 @@
 /* The contents of an image of kernels: its parts, each for one target, and its kernels with their arguments.
  *
- * Each module has its own, copied from a bundle or read from the bytes of an image that rillcc did not bundle. Once it
+ * Each module has its own, copied from a bundle or read from the bytes of an image that rillcc did not bundle.  Once it
  * is loaded, the module needs neither the bundle nor the bytes.
  *
- * Readers of formats are pure functions over arbitrary bytes. They read nothing outside of them, trust no number in
- * them, and return NULL or a text that says what is wrong: a static text, or one with numbers that the image owns. If
+ * Readers of formats are pure functions over arbitrary bytes.  They read nothing outside of them, trust no number in
+ * them, and return NULL or a text that says what is wrong: a static text, or one with numbers that the image owns.  If
  * memory runs out, they set `no_memory` and either continue or return any text.
  *
  * Their running time is proportional to the number of bytes: no byte is read for more than one part, note or kernel. So
- * they reject overlaps and duplicate names. `work` counts their steps, for tests.
+ * they reject overlaps and duplicate names.  `work` counts their steps, for tests.
  */
 #ifndef RILL_CORE_KERNEL_IMAGE_H
 #define RILL_CORE_KERNEL_IMAGE_H
@@ -42,8 +42,8 @@ struct rill__image {
 
 #pragma GCC visibility push(hidden)
 
-/* Each function adds a copy of its strings. It returns false and sets no_memory if memory ran out. An argument is added
- * to the kernel that was added last, whose arguments then count as known. */
+/* Each function adds a copy of its strings.  It returns false and sets no_memory if memory ran out.  An argument is
+ * added to the kernel that was added last, whose arguments then count as known. */
 bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
                           size_t size);
 bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);
@@ -64,7 +64,7 @@ struct rill__stretch {
   size_t number;
 };
 
-/* Returns a fault if two of the ranges overlap; it calls them `what`. Sorts the list. */
+/* Returns a fault if two of the ranges overlap; it calls them `what`.  Sorts the list. */
 const char *rill__image_check_apart(struct rill__image *image, struct rill__stretch *list, size_t count,
                                     const char *what);
 
@@ -81,7 +81,7 @@ bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel
 void rill__image_free(struct rill__image *image); /* frees what it points to */
 
 /* Converts the symbol of a kernel, which C++ mangles (`_ZN4game4moveEPfi`), to the name in the source, with namespaces
- * and template arguments but without parameters: "game::move", "scale<float, 4>". Returns false if the symbol is not
+ * and template arguments but without parameters: "game::move", "scale<float, 4>".  Returns false if the symbol is not
  * mangled, has a form that core/kernel/names.c does not know, or does not fit. */
 bool rill__source_name(const char *symbol, char *out, size_t size);
 

@@ -207,7 +207,7 @@ static rill_status read_args(const struct rill__kernel *kernel, const rill_arg *
   return RILL_OK;
 }
 
-/* Returns true if one of the arguments, or a member of one, may point to memory that rill does not know. The memory
+/* Returns true if one of the arguments, or a member of one, may point to memory that rill does not know.  The memory
  * that an argument points to is not searched for pointers. */
 static __attribute__((noinline)) bool reaches_out(const struct rill__device *device, const rill_arg *args,
                                                   size_t count) {
@@ -266,7 +266,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   return status;
 }
 
-/* Does the same on a capturing stream. In a graph the event is recorded after the entire kernel, which is not earlier
+/* Does the same on a capturing stream.  In a graph the event is recorded after the entire kernel, which is not earlier
  * than the trigger of its blocks. */
 static rill_status submit_recorded_node(struct rill__stream *stream, struct rill__launch *launch,
                                         struct rill__launch_extras *extras, struct rill__payload **payload) {

@@ -11,7 +11,7 @@ enum { RILL__PORTABLE_CLUSTER = 8 };
 rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
                          const rill_arg *args, size_t count);
 
-/* Reads and checks grid, block, cluster and dynamic shared memory. Opts in to larger dynamic shared memory if
+/* Reads and checks grid, block, cluster and dynamic shared memory.  Opts in to larger dynamic shared memory if
  * necessary. */
 rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out);
 

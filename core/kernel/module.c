@@ -11,10 +11,10 @@
 
 /* ---- unloading ----
  *
- * Drivers wait for running kernels when they unload a module, and some block all other calls meanwhile. So a module
- * that is no longer needed first records an event on each stream of its device, after the work there. It is unloaded by
- * a later call that finds all these events complete. A GPU's driver also waits for newer work, so a module of a GPU is
- * unloaded only while the device has no work.
+ * Drivers wait for running kernels when they unload a module, and some block all other calls meanwhile.  So a module
+ * that is no longer needed first records an event on each stream of its device, after the work there.  It is unloaded
+ * by a later call that finds all these events complete.  A GPU's driver also waits for newer work, so a module of a GPU
+ * is unloaded only while the device has no work.
  */
 
 /* Records an event on one stream; returns false if that is not possible now. */
@@ -55,7 +55,7 @@ static bool mark_streams(struct rill__module *module) {
   return marked;
 }
 
-/* Returns true if no submitted work uses the module. A lost device has no work and answers no query. */
+/* Returns true if no submitted work uses the module.  A lost device has no work and answers no query. */
 static bool is_unused(struct rill__module *module) {
   if (atomic_load(&module->base.device->lost) == RILL_OK) {
     if (!rill__core(module)->marked) rill__core(module)->marked = mark_streams(module);

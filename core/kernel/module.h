@@ -33,7 +33,7 @@ rill_status rill__module_kernel(struct rill__module *module, const char *name, s
 
 /* ---- core/kernel/module_image.c ---- */
 
-/* Creates a module from an image that is in no bundle. `label`: its name in messages; NULL: its target. */
+/* Creates a module from an image that is in no bundle.  `label`: its name in messages; NULL: its target. */
 rill_status rill__module_load_image(struct rill__device *device, const void *data, size_t size, const char *label,
                                     struct rill__module **out);
 
@@ -50,7 +50,7 @@ rill_status rill__bundle_unload(const rill_bundle *bundle);
 /* Removes a module from those that bundles find. */
 void rill__bundle_forget(struct rill__module *module);
 
-/* Returns the kernel of a reference on a device, which is looked up or loaded. The caller must not release it. */
+/* Returns the kernel of a reference on a device, which is looked up or loaded.  The caller must not release it. */
 rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out);
 
 /* Called around a fork. */

@@ -1,6 +1,6 @@
 /* Images that rillcc did not bundle.
  *
- * The function that finally loads an image receives no length and trusts the sizes in the image. So the bytes are
+ * The function that finally loads an image receives no length and trusts the sizes in the image.  So the bytes are
  * copied first, and the backend's readers check the copy, which nobody can change afterwards.
  */
 #include "core/device/backends.h"

@@ -63,7 +63,7 @@ void rill__memory_unguard(struct rill__allocation *allocation) {
   rill__guards_wait_for_turn(allocation->base.device);
 }
 
-/* Waits for everything that the driver's free would wait for, and compares. Returns true if the memory is kept back.
+/* Waits for everything that the driver's free would wait for, and compares.  Returns true if the memory is kept back.
  * Exported memory is not kept back, because other processes may use it. */
 static bool keep_back(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
@@ -74,7 +74,7 @@ static bool keep_back(struct rill__allocation *allocation) {
 
 /* ---- allocating ---- */
 
-/* Allocates from the driver. If the driver refuses, frees unused memory and tries again. */
+/* Allocates from the driver.  If the driver refuses, frees unused memory and tries again. */
 static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
@@ -129,8 +129,8 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
   return status;
 }
 
-/* Frees an allocation that was removed from the map, or closes an import, when all its uses are complete. Call it
- * outside epochs, since it may block for the device's work. Sets the pointer to NULL, unless the driver refuses; the
+/* Frees an allocation that was removed from the map, or closes an import, when all its uses are complete.  Call it
+ * outside epochs, since it may block for the device's work.  Sets the pointer to NULL, unless the driver refuses; the
  * caller then still owns the allocation. */
 static rill_status end_allocation(struct rill__allocation **ended) {
   struct rill__allocation *allocation = *ended;
@@ -174,7 +174,7 @@ static rill_status end_free(struct rill__allocation *allocation) {
   return status;
 }
 
-/* The word contains the number of holders and whether the allocation has been freed. Once it has been freed no holder
+/* The word contains the number of holders and whether the allocation has been freed.  Once it has been freed no holder
  * is added, so exactly one call sees it freed without holders, and that call finishes the free: rill_free, or the last
  * rill__memory_let_go. */
 enum { FREED = 1, HOLDER = 2 };

@@ -1,9 +1,9 @@
 /* Copies in graphs, which are staged if an end is pageable.
  *
  * A driver may read a pageable source when a graph is launched, before earlier nodes of the graph have written it, or
- * ignore the gaps between rows. So the driver's graph contains no pageable memory: the host copies between pageable and
- * pinned memory, and the driver copies between pinned memory and the other end. A large copy is divided into pieces,
- * which use the same pinned memory one after another.
+ * ignore the gaps between rows.  So the driver's graph contains no pageable memory: the host copies between pageable
+ * and pinned memory, and the driver copies between pinned memory and the other end.  A large copy is divided into
+ * pieces, which use the same pinned memory one after another.
  */
 #include "core/memory/memory.h"
 #include "core/operation/operation.h"
@@ -13,7 +13,7 @@
 
 enum { PIECE_BYTES = 4 << 20 };
 
-/* Payload of a staged copy. It references the graph's operation, which the staged copy replaces in one execution
+/* Payload of a staged copy.  It references the graph's operation, which the staged copy replaces in one execution
  * object, so that the buffer exists as long as launches of that object may use it. */
 struct graph_copy {
   struct rill__payload payload;

@@ -3,7 +3,7 @@
 #include "core/memory/memory.h"
 #include "core/pool/staging.h"
 
-/* Splits a copy into two through a packed pinned staging buffer. `from` and `to`: which ends are pageable. */
+/* Splits a copy into two through a packed pinned staging buffer.  `from` and `to`: which ends are pageable. */
 static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, bool from, bool to, size_t n,
                          struct held_staging **out) {
   RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,

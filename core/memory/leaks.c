@@ -10,7 +10,7 @@
 
 /* ---- collecting ---- */
 
-/* One object or allocation. Things are compared as bytes, so each one is zeroed before it is filled in. */
+/* One object or allocation.  Things are compared as bytes, so each one is zeroed before it is filled in. */
 struct thing {
   char what[32], label[64];
   uint64_t bytes;
@@ -135,7 +135,7 @@ static void write_leaks(struct rill__device *device) {
   free(things.first);
 }
 
-/* Runs after the program's own exit functions, which may release things. Drivers may have been unloaded, so no memory
+/* Runs after the program's own exit functions, which may release things.  Drivers may have been unloaded, so no memory
  * is compared. */
 static void __attribute__((destructor)) write_at_exit(void) {
   if (atomic_load(&watcher) != getpid()) return;

@@ -19,7 +19,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
 void rill__memory_guard(struct rill__guard *guard, struct rill__allocation *allocation);
 void rill__memory_unguard(struct rill__allocation *allocation);
 
-/* Frees an allocation that was removed from the map, or closes an import. May block. */
+/* Frees an allocation that was removed from the map, or closes an import.  May block. */
 rill_status rill__memory_free(struct rill__allocation *allocation);
 
 /* Keep an allocation for a call that uses it outside epochs: the memory stays until rill__memory_let_go, even if it is
@@ -34,8 +34,8 @@ static inline bool rill__memory_awaits_host(const struct rill__device *device) {
   return atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed) ||
          rill__frees_are_deferred(device);
 }
-/* Releases and checks that memory after the host has synchronized. `all`: with all work of the device. Call it outside
- * epochs. */
+/* Releases and checks that memory after the host has synchronized.  `all`: with all work of the device.  Call it
+ * outside epochs. */
 static inline rill_status rill__memory_synchronized(struct rill__device *device, bool all) {
   rill__deferred_frees_end_idle(device);
   rill__pools_synchronized(device);
@@ -44,20 +44,20 @@ static inline rill_status rill__memory_synchronized(struct rill__device *device,
 
 /* ---- core/memory/check.c ---- */
 
-/* Checks `n` bytes at `p` that a stream of `stream`'s device is going to use, and finds their kind. Memory that rill
- * does not know is left to the driver and has the kind UNKNOWN. Registered memory is pinned. */
+/* Checks `n` bytes at `p` that a stream of `stream`'s device is going to use, and finds their kind.  Memory that rill
+ * does not know is left to the driver and has the kind UNKNOWN.  Registered memory is pinned. */
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind);
 
 /* Finds out whether memory of a kind that rill__memory_check has found is pageable, which means that the driver does
- * not know it either. Memory that the driver knows may not be host memory. */
+ * not know it either.  Memory that the driver knows may not be host memory. */
 rill_status rill__memory_is_pageable(struct rill__device *device, const void *p, uint32_t kind, bool *out);
 
 /* Finds the device of the managed memory that contains `size` bytes at `p`. */
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner);
 
-/* Fills in the device and the memory of an observed free of `p`. Does nothing if rill does not know the memory. Call it
- * inside an epoch. */
+/* Fills in the device and the memory of an observed free of `p`.  Does nothing if rill does not know the memory.  Call
+ * it inside an epoch. */
 void rill__memory_observe(void *p, struct rill__observed *what);
 
 /* Checks the size of a fill's pattern. */
@@ -86,14 +86,14 @@ void rill__copy_split(const struct rill__copy_3d *copy, void *memory, struct ril
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 
 /* Replaces the operation of a step of an execution object by a staged one, if it is a copy with a pageable end that the
- * backend does not handle itself. Call it outside epochs. */
+ * backend does not handle itself.  Call it outside epochs. */
 rill_status rill__graph_copy_stage(struct rill__operation **operation);
 
 /* ---- core/memory/register.c ---- */
 
 rill_status rill__memory_register(struct rill__device *device, void *p, size_t size);
 
-/* Unregisters a range that was removed from the map. Call it outside epochs. */
+/* Unregisters a range that was removed from the map.  Call it outside epochs. */
 rill_status rill__memory_unregister(struct rill__allocation *range);
 
 /* ---- core/memory/leaks.c ---- */
@@ -101,7 +101,7 @@ rill_status rill__memory_unregister(struct rill__allocation *range);
 /* Starts to record what the user creates on a device, and writes what was not released to standard error at exit. */
 bool rill__leaks_watch(struct rill__device *device);
 
-/* Lists what is alive, up to `*count` entries, and sets `*count` to the number that there are. Returns false if host
+/* Lists what is alive, up to `*count` entries, and sets `*count` to the number that there are.  Returns false if host
  * memory ran out. */
 bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *count);
 

@@ -14,7 +14,7 @@ static struct rill__held_range find_range(const void *p) {
   return (struct rill__held_range){ &range->base, &range->held_uses };
 }
 
-/* Inserts the range into the map first, so that if two threads register the same memory, one is refused here. No work
+/* Inserts the range into the map first, so that if two threads register the same memory, one is refused here.  No work
  * can use the memory as pinned before the driver knows it, unless the caller's own threads race. */
 static rill_status register_range(struct rill__device *device, void *p, size_t size, struct rill__allocation **out) {
   struct rill__allocation *range = NULL, *other = NULL;
@@ -54,7 +54,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   return status;
 }
 
-/* Returns true if the record of a last use is held. Recorded work has noted its use of the memory in the last uses. */
+/* Returns true if the record of a last use is held.  Recorded work has noted its use of the memory in the last uses. */
 static bool is_used(const void *user) {
   const struct rill__allocation *range = user;
   RILL__FOR_EACH_LAST_USE(&range->last_uses, last_use) {

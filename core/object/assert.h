@@ -2,9 +2,9 @@
  *
  *   RILL_ASSERT(fence->waits > 0, "a fence counts the waits that are queued for it");
  *
- * A build with -Drill_checks (by default debug builds and builds with a sanitizer) evaluates the condition. If it is
- * false, the build prints the place, the condition and the invariant, and aborts. Other builds do not evaluate the
- * condition and contain no code for it, so the condition must have no side effect. A caller's mistake returns a status
+ * A build with -Drill_checks (by default debug builds and builds with a sanitizer) evaluates the condition.  If it is
+ * false, the build prints the place, the condition and the invariant, and aborts.  Other builds do not evaluate the
+ * condition and contain no code for it, so the condition must have no side effect.  A caller's mistake returns a status
  * in every build (RILL_REQUIRE); it is never an assertion.
  *
  * Functions that only assertions call stand between #if RILL_CHECKS and #endif, and so do calls of functions that check

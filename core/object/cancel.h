@@ -16,7 +16,8 @@ static inline void rill__cancel_restore(const int *before) {
 }
 
 /* Keeps pthread_cancel from ending the thread until the end of the block: a cancelled wait would leave a lock taken and
- * references counted. Used wherever rill may wait or read files, because those are the cancellation points of POSIX. */
+ * references counted.  Used wherever rill may wait or read files, because those are the cancellation points of POSIX.
+ */
 #define RILL_WITHOUT_CANCEL() \
   const int cancel_before __attribute__((unused, cleanup(rill__cancel_restore))) = rill__cancel_disable()
 

@@ -1,15 +1,16 @@
 /* The completion cache: an object that was once seen complete answers queries without the driver until it gets new
  * work.
  *
- * Work is counted when it is submitted, before the driver call and again after it. One thread, the owner (the first
- * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver. All other threads
+ * Work is counted when it is submitted, before the driver call and again after it.  One thread, the owner (the first
+ * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver.  All other threads
  * count with atomic additions in `started` and `finished`.
  *
  * Invariant: known_own and known_started are counts at which no thread was in the driver and at which the driver
- * answered a query with "complete". Counts only grow. So while both known counts equal the current counts, no work has
- * been submitted since the query and none is being submitted: a thread that observed the work also observes its count.
+ * answered a query with "complete".  Counts only grow.  So while both known counts equal the current counts, no work
+ * has been submitted since the query and none is being submitted: a thread that observed the work also observes its
+ * count.
  *
- * The two known counts may come from different queries. Each query showed that the work up to its count was complete,
+ * The two known counts may come from different queries.  Each query showed that the work up to its count was complete,
  * so together they show it for all work.
  */
 #ifndef RILL_CORE_OBJECT_COMPLETION_H
@@ -31,15 +32,15 @@ struct rill__question {
   bool quiet; /* no thread was in the driver */
 };
 
-/* Makes the calling thread the owner if there is none. Called when the thread is not known to be the owner. */
+/* Makes the calling thread the owner if there is none.  Called when the thread is not known to be the owner. */
 static __attribute__((noinline, unused)) bool rill__submission_claim(struct rill__completion *work,
                                                                      struct rill__thread *self) {
   struct rill__thread *none = NULL;
   return atomic_compare_exchange_strong(&work->owner, &none, self);
 }
 
-/* Called before and after the driver call that submits. rill__submission_end returns the number of submissions that had
- * ended before: if the program orders two submissions, the later one gets the larger number. */
+/* Called before and after the driver call that submits.  rill__submission_end returns the number of submissions that
+ * had ended before: if the program orders two submissions, the later one gets the larger number. */
 static inline void rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
@@ -77,12 +78,12 @@ static inline uint64_t rill__submission_known(const struct rill__completion *wor
          atomic_load_explicit(&work->known_started, memory_order_relaxed);
 }
 
-/* Returns true if no thread has ever submitted. The first thread that submits becomes the owner. */
+/* Returns true if no thread has ever submitted.  The first thread that submits becomes the owner. */
 static inline bool rill__completion_is_unused(const struct rill__completion *work) {
   return atomic_load_explicit(&work->owner, memory_order_acquire) == NULL;
 }
 
-/* The current counts may change between the loads. That is harmless: a submission that another thread starts meanwhile
+/* The current counts may change between the loads.  That is harmless: a submission that another thread starts meanwhile
  * is concurrent with the query, which may then give either answer. */
 static inline bool rill__completion_is_known(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_acquire) ==
@@ -91,7 +92,7 @@ static inline bool rill__completion_is_known(const struct rill__completion *work
              atomic_load_explicit(&work->known_started, memory_order_acquire);
 }
 
-/* Reads the counts before the driver is queried. `finished` is read before `started`: if both are equal then, no
+/* Reads the counts before the driver is queried.  `finished` is read before `started`: if both are equal then, no
  * counted submission was in progress. */
 static inline struct rill__question rill__completion_ask(const struct rill__completion *work) {
   const uint64_t finished = atomic_load_explicit(&work->finished, memory_order_acquire);
@@ -100,7 +101,7 @@ static inline struct rill__question rill__completion_ask(const struct rill__comp
   return (struct rill__question){ own, started, started == finished && own % 2 == 0 };
 }
 
-/* Stores the answer "complete" after the query. Returns false if work was submitted meanwhile: the answer may not
+/* Stores the answer "complete" after the query.  Returns false if work was submitted meanwhile: the answer may not
  * include that work. */
 static inline bool rill__completion_remember(struct rill__completion *work, const struct rill__question *asked) {
   /* Orders the query before the loads below, so that they see any submission that the driver could have missed. */
@@ -116,7 +117,7 @@ static inline bool rill__completion_remember(struct rill__completion *work, cons
   return true;
 }
 
-/* Treats the work as not known to be complete. No other thread may have the object. */
+/* Treats the work as not known to be complete.  No other thread may have the object. */
 static inline void rill__completion_forget(struct rill__completion *work) {
   atomic_store_explicit(&work->own, atomic_load_explicit(&work->own, memory_order_relaxed) + 2, memory_order_relaxed);
 }

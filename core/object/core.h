@@ -60,8 +60,8 @@ enum {
   RILL__CAPTURED = 2 /* submissions go into a graph (core/graph/capture.h) */
 };
 
-/* The fields that submissions read come first. They share one cache line with the fields that backends see, and use the
- * next one. */
+/* The fields that submissions read come first.  They share one cache line with the fields that backends see, and use
+ * the next one. */
 struct rill__stream_core {
   /* where submissions go instead of the driver: RILL__HELD or RILL__CAPTURED; 0: to the driver */
   _Atomic uint32_t diverted;
@@ -152,7 +152,7 @@ struct rill__exec_core {
   bool made;          /* the backend's `instantiate` has succeeded */
   bool other_kernels; /* a step was given a different kernel than its node has */
   /* For each disabled step, which is an empty operation, the operation that it gets back when it is enabled
-   * (referenced); NULL for the other steps. The array is NULL until a step is disabled. It changes when steps
+   * (referenced); NULL for the other steps.  The array is NULL until a step is disabled.  It changes when steps
    * change. */
   struct rill__operation **disabled;
 };

@@ -1,4 +1,4 @@
-/* Failures of calls: a status, a text with the numbers in it, and what to do. This costs nothing until something
+/* Failures of calls: a status, a text with the numbers in it, and what to do.  This costs nothing until something
  * fails. */
 #ifndef RILL_CORE_OBJECT_ERROR_H
 #define RILL_CORE_OBJECT_ERROR_H

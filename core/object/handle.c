@@ -20,7 +20,7 @@ struct rill__waiting rill__waiting;
 static _Atomic(struct rill__object *) retired; /* objects retired since the last scan, the newest first */
 
 /* Objects that were scanned and may still be in use by a call, approximately in the order of their epochs, so that one
- * can be removed without visiting the others. As long as `blocker` is in the epoch `blocked`, no retired object can be
+ * can be removed without visiting the others.  As long as `blocker` is in the epoch `blocked`, no retired object can be
  * destroyed. */
 static struct {
   struct rill__object *first, **last; /* linked by next_retired */
@@ -28,8 +28,8 @@ static struct {
   uint64_t blocked;
 } looked_at = { .last = &looked_at.first };
 
-/* Objects whose native part could not be destroyed yet. Each is in the list of the stream that it waits for, or else in
- * a list chosen by its address; the object that was tried longest ago comes first. Every try queries the driver. If
+/* Objects whose native part could not be destroyed yet.  Each is in the list of the stream that it waits for, or else
+ * in a list chosen by its address; the object that was tried longest ago comes first.  Every try queries the driver. If
  * there are many objects, each call tries only a few, and after unsuccessful tries more calls pass before the next
  * try. */
 enum { LISTS = 64, TRIES = 2, LONGEST_PAUSE = 64 };
@@ -129,7 +129,7 @@ void rill__object_free(struct rill__object *object) {
   free(object);
 }
 
-/* Returns a free slot, or NULL. Call it under slots_lock. */
+/* Returns a free slot, or NULL.  Call it under slots_lock. */
 static struct rill__slot *take_slot(enum rill__kind kind, uint32_t *index) {
   if (tables[kind].first_free != 0) {
     *index = tables[kind].first_free - 1;
@@ -272,7 +272,7 @@ static struct rill__object *take_unused(void) {
   return unused;
 }
 
-/* Destroys retired objects. `least`: the sum of weights at which scanning all threads is worthwhile. Returns false if
+/* Destroys retired objects.  `least`: the sum of weights at which scanning all threads is worthwhile.  Returns false if
  * there was nothing to destroy. */
 static bool destroy_retired(uint32_t least) {
   if (atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) < least) return false;

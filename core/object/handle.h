@@ -1,25 +1,25 @@
 /* Handles and their objects.
  *
- * An id consists of a kind (8 bits), a slot (24) and a generation (32). Slots live in chunks that are never freed or
- * moved, so any id is safe to look up. A slot's generation and its reference count share one atomic word: an object is
- * found exactly if its id's generation is the slot's and the count is not 0. When its object has been destroyed, a slot
- * is reused with the next generation; a slot whose generations are used up is never reused.
+ * An id consists of a kind (8 bits), a slot (24) and a generation (32).  Slots live in chunks that are never freed or
+ * moved, so any id is safe to look up.  A slot's generation and its reference count share one atomic word: an object is
+ * found exactly if its id's generation is the slot's and the count is not 0.  When its object has been destroyed, a
+ * slot is reused with the next generation; a slot whose generations are used up is never reused.
  *
  * Besides the references that users hold, `refs` counts what needs the object's memory: the handle itself while it is
- * live, calls that block, and other objects. At 0 the object is destroyed.
+ * live, calls that block, and other objects.  At 0 the object is destroyed.
  *
- * The handle's own ref of a retired object is dropped once no call that may have found the object is running. A
- * postponed object cannot be destroyed yet, because its work is not complete. Every call except submissions ends with
+ * The handle's own ref of a retired object is dropped once no call that may have found the object is running.  A
+ * postponed object cannot be destroyed yet, because its work is not complete.  Every call except submissions ends with
  * rill__reclaim.
  *
  * Invariants
  * - An object that owns more than host memory is destroyed by the first rill__reclaim that no call of another thread
- *   delays. Objects that own only host memory and recycled objects wait until several can be destroyed together,
+ *   delays.  Objects that own only host memory and recycled objects wait until several can be destroyed together,
  *   because scanning all threads costs microseconds.
  * - While one call delays all destruction, rill__reclaim only checks that this call is still running, however many
  *   objects wait.
  * - If there are up to RILL__POSTPONED_FEW postponed objects, each rill__reclaim tries all of them; otherwise it tries
- *   a few in turn. Objects that wait only for the work of one stream are all tried when the host has waited for that
+ *   a few in turn.  Objects that wait only for the work of one stream are all tried when the host has waited for that
  *   stream.
  */
 #ifndef RILL_CORE_OBJECT_HANDLE_H
@@ -81,7 +81,7 @@ static inline uint32_t rill__object_slot(const struct rill__object *object) {
   return (uint32_t)(object->id >> 32) & 0xffffffu;
 }
 
-/* Returns the object with the id, or NULL. Call it only inside an epoch. */
+/* Returns the object with the id, or NULL.  Call it only inside an epoch. */
 static inline void *rill__find(uint64_t id, enum rill__kind kind) {
   if (RILL__UNLIKELY(id >> 56 != (uint64_t)kind)) return NULL;
   const uint32_t index = (uint32_t)(id >> 32) & 0xffffffu;
@@ -96,7 +96,7 @@ static inline void *rill__find(uint64_t id, enum rill__kind kind) {
 /* Fails with the reason why rill__find does not find the id. */
 rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *argument) __attribute__((cold));
 
-/* Finds the object of a handle for a local pointer, or returns from the calling function. An error names the first
+/* Finds the object of a handle for a local pointer, or returns from the calling function.  An error names the first
  * object found. */
 #define RILL_RESOLVE(kind, handle, argument, object)                                                  \
   do {                                                                                                \
@@ -110,7 +110,7 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out);
 
-/* Does the same for `object`, zeroed bytes from calloc, without a label. Such an object shares cache lines, because no
+/* Does the same for `object`, zeroed bytes from calloc, without a label.  Such an object shares cache lines, because no
  * two threads write it. */
 void rill__object_init(struct rill__object *object, struct rill__device *device,
                        void (*destroy)(struct rill__object *));
@@ -121,14 +121,14 @@ void rill__object_republish(struct rill__object *object);
 /* Frees an object's own memory; `destroy` calls it last. */
 void rill__object_free(struct rill__object *object);
 
-/* Called by `destroy` if the native object cannot be destroyed yet: a later rill__reclaim tries again. `after` says
+/* Called by `destroy` if the native object cannot be destroyed yet: a later rill__reclaim tries again.  `after` says
  * when that can succeed. */
 void rill__object_postpone(struct rill__object *object);
 
-/* Assigns the object its id, with one reference. On failure the caller still owns the object. */
+/* Assigns the object its id, with one reference.  On failure the caller still owns the object. */
 rill_status rill__object_publish(struct rill__object *object, enum rill__kind kind);
 
-/* Implement retain and release for every counted kind. `last` is set to the object if its last reference was released;
+/* Implement retain and release for every counted kind.  `last` is set to the object if its last reference was released;
  * the caller then undoes what is necessary and passes the object to rill__object_retire. */
 rill_status rill__object_retain(uint64_t id, enum rill__kind kind);
 rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill__object **last);
@@ -156,8 +156,8 @@ static inline void rill__ref_and_leave(struct rill__thread *self, struct rill__o
   rill__leave(&self);
 }
 
-/* Called before rill__reclaim (core/object/thread.h) at the end of a call that has waited for a stream's work. The
- * first function tries all objects postponed until that stream's work is complete; `stream` is its number. The second
+/* Called before rill__reclaim (core/object/thread.h) at the end of a call that has waited for a stream's work.  The
+ * first function tries all objects postponed until that stream's work is complete; `stream` is its number.  The second
  * tries all postponed objects, for a caller that needs what one of them owns or has waited for a device. */
 enum { RILL__POSTPONED_FEW = 16 };
 void rill__reclaim_after(uint64_t stream);

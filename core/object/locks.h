@@ -1,4 +1,4 @@
-/* The core locks that the calling thread has, for assertions. Builds without assertions (core/object/assert.h) record
+/* The core locks that the calling thread has, for assertions.  Builds without assertions (core/object/assert.h) record
  * nothing.
  *
  * Invariants
@@ -23,7 +23,7 @@ enum {
 extern _Thread_local uint32_t rill__locks __attribute__((tls_model("initial-exec")));
 #endif
 
-/* Returns true if the calling thread has one of the locks. Only for assertions: other builds always return false. */
+/* Returns true if the calling thread has one of the locks.  Only for assertions: other builds always return false. */
 static inline bool rill__has_lock(uint32_t locks) {
 #if RILL_CHECKS
   return (rill__locks & locks) != 0;
@@ -51,7 +51,7 @@ static inline void rill__lock_released(uint32_t lock) {
 #endif
 }
 
-/* Returns true if the calling thread is outside epochs. Inside an epoch it must not wait for another thread
+/* Returns true if the calling thread is outside epochs.  Inside an epoch it must not wait for another thread
  * (core/object/thread.h). */
 static inline bool rill__is_outside_epochs(void) {
   return rill__self == NULL || atomic_load_explicit(&rill__self->epoch, memory_order_relaxed) == 0;

@@ -8,7 +8,7 @@
 
 /* ---- recording and writing ---- */
 
-/* Returns the start of this library, whose own calls do not interest the user. Returns NULL if it is linked into a
+/* Returns the start of this library, whose own calls do not interest the user.  Returns NULL if it is linked into a
  * program: its functions then cannot be distinguished from the program's. */
 static const void *own_library(void) {
   Dl_info self;
@@ -69,7 +69,7 @@ void rill__origin_write(const struct rill__origin *origin, uint32_t most, const 
 bool rill__notes_origins;
 void rill__origins_start(void) { rill__notes_origins = true; }
 
-/* Indexed by kind and slot, in chunks like the slots. Guarded by the lock. */
+/* Indexed by kind and slot, in chunks like the slots.  Guarded by the lock. */
 struct noted {
   uint64_t id; /* id of the object recorded last; the object is alive exactly if its slot says so */
   const struct rill__device *device;

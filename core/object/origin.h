@@ -15,7 +15,7 @@ struct rill__origin {
 /* Records the current call stack of the thread, without the calls inside this library if it is a shared library. */
 void rill__origin_take(struct rill__origin *out);
 
-/* Writes up to `most` calls as "module+0xoffset (function+0xoffset)", each between `before` and `after`. Writes only
+/* Writes up to `most` calls as "module+0xoffset (function+0xoffset)", each between `before` and `after`.  Writes only
  * complete entries that fit, and "" if no call is known. */
 void rill__origin_write(const struct rill__origin *origin, uint32_t most, const char *before, const char *after,
                         char *text, size_t size);
@@ -31,8 +31,8 @@ static inline void rill__origin_note(const struct rill__object *object) {
   if (RILL__UNLIKELY(rill__notes_origins)) rill__origin_note_(object);
 }
 
-/* Calls `visit` for each such object of the device that is still alive. A lock is held, so `visit` calls nothing in
- * core. No epoch is needed, because `label` is a copy. */
+/* Calls `visit` for each such object of the device that is still alive.  A lock is held, so `visit` calls nothing in
+ * core.  No epoch is needed, because `label` is a copy. */
 struct rill__live_object {
   enum rill__kind kind;
   const char *label; /* "" if there is none */

@@ -37,7 +37,7 @@ static void prepare_threads(void) {
 }
 
 /* Keeps the library or plugin that contains this copy of rill loaded from the first call on, even if dlclose is called:
- * ending threads, process exit and the vendors' threads call back into it. No lock may be held, because the loader has
+ * ending threads, process exit and the vendors' threads call back into it.  No lock may be held, because the loader has
  * its own lock and may be running a constructor that calls rill. */
 static void stay_loaded(void) {
   static _Atomic bool stays;
@@ -97,7 +97,7 @@ struct rill__thread *rill__thread_attach(void) {
   return thread;
 }
 
-/* Returns true if a thread other than the caller could be inside a call. A thread that attaches after this scan is
+/* Returns true if a thread other than the caller could be inside a call.  A thread that attaches after this scan is
  * ordered by its attaching exchange before its first look-up of a slot. */
 static bool are_others(void) {
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {

@@ -1,16 +1,16 @@
 /* Per-thread state: the call epoch, which keeps objects alive while a call uses them, and the last error.
  *
- * Looking up a handle is not yet using its object: another thread may release the handle in between. So every public
+ * Looking up a handle is not yet using its object: another thread may release the handle in between.  So every public
  * call runs inside an epoch, and an object whose last reference was released is destroyed only when every call that
  * could have found it has left.
  *
  * Invariant: let T be the value of rill__epoch that a retiring thread increments after making the object's slot dead. A
- * call that entered with an epoch greater than T read the counter after that increment, so it finds the slot dead. A
+ * call that entered with an epoch greater than T read the counter after that increment, so it finds the slot dead.  A
  * call that entered with T or less and is still inside shows this in its thread's `epoch`, which delays the destruction
- * of the object. The reader's store of its epoch must be ordered before its load of the slot. If the kernel has
+ * of the object.  The reader's store of its epoch must be ordered before its load of the slot.  If the kernel has
  * membarrier(2), the destroying thread pays for this ordering; otherwise each call does.
  *
- * Nothing that runs inside an epoch blocks. A call that blocks takes a reference (rill__ref) and leaves.
+ * Nothing that runs inside an epoch blocks.  A call that blocks takes a reference (rill__ref) and leaves.
  */
 #ifndef RILL_CORE_OBJECT_THREAD_H
 #define RILL_CORE_OBJECT_THREAD_H
@@ -78,7 +78,7 @@ struct rill__thread {
   uint32_t suspend_depth;
   uint32_t ranges; /* number of open rill_range_push */
   /* Captures of mode RILL_CAPTURE_THREAD that this thread began, for each backend, the newest first; after them,
-   * captures of threads that had the record before. Guarded by the lock of captures. */
+   * captures of threads that had the record before.  Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];
   bool reclaims;                        /* the thread is in rill__reclaim, which does not nest */
   const struct rill__object *postponed; /* the object that it postponed last; never dereferenced */
@@ -103,7 +103,7 @@ extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-e
 extern _Atomic uint64_t rill__epoch;
 extern bool rill__has_membarrier; /* set before the first record exists */
 
-/* Stops threads from recording what they submit. Call it before anything is recorded. */
+/* Stops threads from recording what they submit.  Call it before anything is recorded. */
 void rill__recorders_off(void);
 
 /* Returns the newest record; `thread->next` leads to all older ones. */
@@ -113,10 +113,10 @@ struct rill__thread *rill__threads_first(void);
 struct rill__thread *rill__thread_attach(void);
 
 /* Returns the oldest epoch that a call of any thread is in, and the thread in `who`; UINT64_MAX and NULL if there is
- * none. Never blocks. Orders the caller's earlier stores before its loads from the other threads. */
+ * none.  Never blocks.  Orders the caller's earlier stores before its loads from the other threads. */
 uint64_t rill__oldest_epoch(struct rill__thread **who);
 
-/* Blocks until every call of another thread that started earlier and looked up the handle `id` has ended. It may also
+/* Blocks until every call of another thread that started earlier and looked up the handle `id` has ended.  It may also
  * wait for another call of a thread that looked up `id` in a recent call, which is harmless outside epochs. */
 void rill__wait_for_users(uint64_t id);
 
@@ -182,7 +182,7 @@ enum { RILL__RECLAIM_WEIGHT = 64 };
 extern struct rill__waiting rill__waiting;
 void rill__reclaim_now(void);
 
-/* Destroys everything that no call can be using any more. Call it outside epochs. */
+/* Destroys everything that no call can be using any more.  Call it outside epochs. */
 static inline void rill__reclaim(void) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) >= RILL__RECLAIM_WEIGHT) ||
       RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.postponed, memory_order_relaxed) != 0)) {
@@ -196,7 +196,7 @@ static inline void rill__leave_and_reclaim(struct rill__thread *const *self) {
 }
 
 /* Opens a public function that returns a status: names the function for errors and enters an epoch, which every exit
- * leaves. At the end of the function, everything that can be destroyed is destroyed. */
+ * leaves.  At the end of the function, everything that can be destroyed is destroyed. */
 #define RILL_ENTER()                                                                                         \
   struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
@@ -206,7 +206,7 @@ static inline void rill__leave_and_reclaim(struct rill__thread *const *self) {
   struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
 
-/* Does the same for a function that blocks. Inside a host call such a function could wait for work queued after that
+/* Does the same for a function that blocks.  Inside a host call such a function could wait for work queued after that
  * host call, or for the thread that runs it. */
 #define RILL_ENTER_TO_BLOCK() \
   RILL_WITHOUT_CANCEL();      \

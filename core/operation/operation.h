@@ -3,7 +3,7 @@
  * Invariants
  * - An operation is constant once it is created, and owns or references everything that its submission reads:
  *   arguments, pattern, label, extras, kernel, event, execution object and payload.
- * - A queue does not share its operations, so it may finish the payload when the driver has the work. A graph shares
+ * - A queue does not share its operations, so it may finish the payload when the driver has the work.  A graph shares
  *   operations with its clones and execution objects; the last of them to drop its reference drops the payload.
  */
 #ifndef RILL_CORE_OPERATION_OPERATION_H
@@ -30,8 +30,8 @@ enum {
   RILL__OPERATION_EXEC /* a launch of an execution object */
 };
 
-/* Each function creates an operation of the device with one reference. For a launch, the arguments are checked already,
- * and are copied. */
+/* Each function creates an operation of the device with one reference.  For a launch, the arguments are checked
+ * already, and are copied. */
 rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__operation **out);
 rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
                                  struct rill__operation **out);
@@ -54,7 +54,7 @@ rill_status rill__operation_empty(struct rill__device *device, struct rill__oper
 /* Returns the bytes of the operation and its payload. */
 size_t rill__operation_size(const struct rill__operation *operation);
 
-/* Passes the payload to its `finish`: from here on the stream's driver uses what it owned. Only the caller has the
+/* Passes the payload to its `finish`: from here on the stream's driver uses what it owned.  Only the caller has the
  * operation. */
 void rill__operation_finish(struct rill__operation *operation, struct rill__stream *stream);
 
@@ -68,7 +68,7 @@ static inline const char *rill__operation_name(const struct rill__operation *ope
   return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->name : NULL;
 }
 
-/* Returns true if the node has that name. A kernel without a label also has its symbol as a name. */
+/* Returns true if the node has that name.  A kernel without a label also has its symbol as a name. */
 static inline bool rill__operation_is_called(const struct rill__operation *operation, const char *name) {
   const char *const own = rill__operation_name(operation);
   if (own != NULL && strcmp(own, name) == 0) return true;

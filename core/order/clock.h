@@ -1,7 +1,7 @@
 /* Vector clocks: up to which position the work of each stream is known to precede something.
  *
  * A clock has a pair (stream, position) for each stream about which it knows more than the host does; the pairs are
- * sorted by stream. Positions count the operations of a stream, starting at 1.
+ * sorted by stream.  Positions count the operations of a stream, starting at 1.
  */
 #ifndef RILL_CORE_ORDER_CLOCK_H
 #define RILL_CORE_ORDER_CLOCK_H
@@ -21,7 +21,7 @@ struct rill__clock {
 /* Returns the position up to which the clock knows the stream; 0 if it does not know the stream. */
 uint64_t rill__clock_get(const struct rill__clock *clock, uint64_t stream);
 
-/* Raise the clock to at least that knowledge. They return false if there is no host memory; the clock is unchanged
+/* Raise the clock to at least that knowledge.  They return false if there is no host memory; the clock is unchanged
  * then. */
 bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t position);
 bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other);

@@ -1,36 +1,36 @@
-/* The engine of the check of order. It finds accesses of memory that are not ordered, from the happens-before relation
+/* The engine of the check of order.  It finds accesses of memory that are not ordered, from the happens-before relation
  * of streams, with vector clocks.
  *
- * The engine knows no objects of rill. Streams and events are numbers that are never reused, and memory is ranges of
- * addresses. The engine is notified of operations in the order in which they happen. It reports each access that
+ * The engine knows no objects of rill.  Streams and events are numbers that are never reused, and memory is ranges of
+ * addresses.  The engine is notified of operations in the order in which they happen.  It reports each access that
  * conflicts with an earlier one (at least one of them is a write) if neither is known to come before the other.
  *
  * The following are ordered: the operations of a stream; a wait of a stream, after everything that the event's record
  * comes after; and what the host has waited for, before everything that any thread submits afterwards, because the
- * engine does not see the locks of the program. The start of a host call shows the host that the work before it is
+ * engine does not see the locks of the program.  The start of a host call shows the host that the work before it is
  * complete, and its end shows that the call is.
  *
- * Findings are CERTAIN or POSSIBLE. A finding is possible if one access is vague (an entire allocation that was passed
+ * Findings are CERTAIN or POSSIBLE.  A finding is possible if one access is vague (an entire allocation that was passed
  * to a kernel), or if something that the engine does not see may have ordered the two accesses:
  *
  * - published: an operation may have shown the host or a kernel the progress of its stream, through memory that the
- *   host can read. From then on the host may know that the work before it is complete.
- * - gate: an operation before the earlier of the two accesses may be waiting for the host. It is a host call that has
- *   not ended, or a kernel that can read such memory. Then the access that was submitted first may run last. Once the
+ *   host can read.  From then on the host may know that the work before it is complete.
+ * - gate: an operation before the earlier of the two accesses may be waiting for the host.  It is a host call that has
+ *   not ended, or a kernel that can read such memory.  Then the access that was submitted first may run last.  Once the
  *   gate is known to be open, it is known whether the host had seen the other access complete by then, so the finding
  *   is kept until that time.
  * - signal: two kernels, neither of which comes before the other, use the same bytes atomically, or one polls what the
- *   other writes, so one may have waited for the other. Such accesses do not conflict, and everything submitted so far
- *   may be known to everything that follows. A kernel that polls while later work is submitted is a gate that this work
- *   may open.
+ *   other writes, so one may have waited for the other.  Such accesses do not conflict, and everything submitted so far
+ *   may be known to everything that follows.  A kernel that polls while later work is submitted is a gate that this
+ * work may open.
  *
- * A touch is a remembered access. It is dropped when a later touch comes after it that conflicts with everything that
+ * A touch is a remembered access.  It is dropped when a later touch comes after it that conflicts with everything that
  * the earlier one conflicts with and is no vaguer: whatever is not ordered after the earlier touch is then not ordered
- * after the later one either. So an interval has at most a few touches of each stream, and an operation is reported
- * exactly if it conflicts with any operation before it. A touch that the host has waited for is also dropped, because
+ * after the later one either.  So an interval has at most a few touches of each stream, and an operation is reported
+ * exactly if it conflicts with any operation before it.  A touch that the host has waited for is also dropped, because
  * everything that follows is ordered after it.
  *
- * A lock of the caller guards the engine. If there is no host memory, the engine forgets everything and reports
+ * A lock of the caller guards the engine.  If there is no host memory, the engine forgets everything and reports
  * nothing.
  */
 #ifndef RILL_CORE_ORDER_ENGINE_H
@@ -42,7 +42,7 @@
 
 struct rill__order;
 
-/* The description of an operation in a report. Created by the caller with one reference. */
+/* The description of an operation in a report.  Created by the caller with one reference. */
 struct rill__order_op {
   uint32_t references;
   uint32_t tag;     /* for the caller's use */
@@ -128,7 +128,7 @@ void rill__order_host_wait_event(struct rill__order *order, uint64_t event);
 /* Waits for all groups that equal `group` in the bits of `mask`. */
 void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uint32_t mask);
 
-/* A host call is submitted to a stream, starts, and ends. Submitting returns a number that identifies the call; 0 if
+/* A host call is submitted to a stream, starts, and ends.  Submitting returns a number that identifies the call; 0 if
  * there is none. */
 uint64_t rill__order_call_submit(struct rill__order *order, uint64_t stream);
 void rill__order_call_start(struct rill__order *order, uint64_t call);

@@ -155,7 +155,7 @@ void rill__pending_look(struct rill__order *order) {
   }
 }
 
-/* A gate waited only for operations before it opened. If the host had not seen an operation complete by then, the gate
+/* A gate waited only for operations before it opened.  If the host had not seen an operation complete by then, the gate
  * did not wait for that operation. */
 void rill__pending_decide(struct rill__order *order) {
   size_t kept = 0;

@@ -1,7 +1,7 @@
 /* Memory as intervals of addresses, each with the remembered accesses of all its bytes.
  *
  * Invariants
- * - Intervals are disjoint, not empty, and sorted. Memory outside of them has no remembered access.
+ * - Intervals are disjoint, not empty, and sorted.  Memory outside of them has no remembered access.
  * - The map is a skip list: an interval with n levels is linked in the lists 0 to n - 1, and list 0 contains all
  *   intervals.
  */
@@ -46,7 +46,7 @@ struct rill__intervals {
 /* Returns the first interval that ends after `p`, or NULL. */
 struct rill__interval *rill__intervals_from(const struct rill__intervals *map, uintptr_t p);
 
-/* Adds an interval without touches where there is none. Returns NULL if there is no host memory. */
+/* Adds an interval without touches where there is none.  Returns NULL if there is no host memory. */
 struct rill__interval *rill__intervals_add(struct rill__intervals *map, uintptr_t begin, uintptr_t end);
 
 /* Removes an interval and frees it; the caller has dropped its touches. */

@@ -1,7 +1,7 @@
 /* The journal of calls to the engine (core/order/journal.h).
  *
  * Invariants
- * - The waiting notes are a list in the order of the calls. It is empty or begins with a kernel that has not reported
+ * - The waiting notes are a list in the order of the calls.  It is empty or begins with a kernel that has not reported
  *   its accesses.
  * - A kernel that has not reported its accesses is in the table of awaited kernels, under its token; no other note is.
  */

@@ -2,9 +2,9 @@
  * run.
  *
  * The engine compares an operation with earlier ones when the call for it is made, so it has to know by then which
- * bytes a kernel accesses. Calls made while an earlier kernel is running are stored here, and are made in the same
- * order once that kernel has reported its accesses. So the engine finds what it would have found if everything had been
- * known at once, only later. If there are no such kernels, every call is made immediately.
+ * bytes a kernel accesses.  Calls made while an earlier kernel is running are stored here, and are made in the same
+ * order once that kernel has reported its accesses.  So the engine finds what it would have found if everything had
+ * been known at once, only later.  If there are no such kernels, every call is made immediately.
  *
  * A lock of the caller guards a journal, as it does the engine.
  */
@@ -48,7 +48,7 @@ void rill__journal_call_submit(struct rill__journal *journal, uint64_t stream, u
 void rill__journal_call_start(struct rill__journal *journal, uint64_t call);
 void rill__journal_call_end(struct rill__journal *journal, uint64_t call);
 
-/* Reports the accesses of a kernel; `flags`: the RILL__ORDER_* that follow from them. Does nothing if no kernel with
+/* Reports the accesses of a kernel; `flags`: the RILL__ORDER_* that follow from them.  Does nothing if no kernel with
  * the token is awaited. */
 void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const struct rill__order_range *ranges,
                             size_t count, uint32_t flags);
@@ -56,13 +56,13 @@ void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const
 /* Stops waiting for a kernel's accesses; the ranges that it was submitted with are used. */
 void rill__journal_give_up(struct rill__journal *journal, uint64_t token);
 
-/* Returns true if a kernel with the token is awaited. `label`: its name. */
+/* Returns true if a kernel with the token is awaited.  `label`: its name. */
 bool rill__journal_awaits(const struct rill__journal *journal, uint64_t token, const char **label);
 
 /* Drops the waiting notes and treats all memory as new, for the child of a fork. */
 void rill__journal_clear(struct rill__journal *journal);
 
-/* Limit on the size of the waiting notes in bytes. If it is exceeded, the journal stops waiting for the kernels in
+/* Limit on the size of the waiting notes in bytes.  If it is exceeded, the journal stops waiting for the kernels in
  * progress, and rill__journal_was_full returns true once. */
 enum { RILL__JOURNAL_BYTES = 64 << 20 };
 bool rill__journal_was_full(struct rill__journal *journal);

@@ -158,7 +158,7 @@ static void note_rows(struct noted *noted, const struct rows *given) {
 
 /* ---- kernels ---- */
 
-/* Notes the allocation that contains an address. An allocation that the host can also read may contain a flag. */
+/* Notes the allocation that contains an address.  An allocation that the host can also read may contain a flag. */
 static void note_pointer(struct noted *noted, uintptr_t p, bool reads) {
   struct rill__allocation *const allocation = rill__ranges_find((const void *)p);
   if (allocation == NULL) return;

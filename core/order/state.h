@@ -20,7 +20,7 @@ struct rill__numbered *rill__numbered_find(const struct rill__number_table *tabl
 bool rill__numbered_add(struct rill__number_table *table, struct rill__numbered *item);
 void rill__numbered_remove(struct rill__number_table *table, const struct rill__numbered *item);
 
-/* The operations of a stream. Freed when the stream has ended and no touch, gate or pending finding refers to it. A
+/* The operations of a stream.  Freed when the stream has ended and no touch, gate or pending finding refers to it.  A
  * timeline that is not found is therefore known to the host, or is not needed. */
 struct rill__timeline {
   struct rill__numbered base; /* number of the stream */
@@ -47,8 +47,8 @@ struct rill__order_group {
   uint32_t pruned;
 };
 
-/* Serial numbers increase. A timeline has at most one gate for all its kernels that poll: with the serial number of the
- * first one that is not known to be complete, and the position of the last one. */
+/* Serial numbers increase.  A timeline has at most one gate for all its kernels that poll: with the serial number of
+ * the first one that is not known to be complete, and the position of the last one. */
 struct rill__gate {
   uint64_t serial, position;
   struct rill__timeline *timeline;
@@ -108,7 +108,7 @@ bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate);
 bool rill__pending_add(struct rill__order *order, const struct rill__order_finding *finding,
                        struct rill__timeline *timeline, uint64_t gate);
 
-/* Called before and after a step that opens gates or shows the host something. The first notes which later operations
+/* Called before and after a step that opens gates or shows the host something.  The first notes which later operations
  * the host has seen by then; the second reports the findings for which no gate is left. */
 void rill__pending_look(struct rill__order *order);
 void rill__pending_decide(struct rill__order *order);
@@ -123,7 +123,7 @@ struct rill__access_by {
   uint64_t position, gate;
 };
 
-/* Compares the access with the remembered ones, reports conflicts, and remembers it. Returns false if there is no host
+/* Compares the access with the remembered ones, reports conflicts, and remembers it.  Returns false if there is no host
  * memory. */
 bool rill__touch_range(struct rill__order *order, const struct rill__access_by *by,
                        const struct rill__order_range *range);

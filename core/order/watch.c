@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The lock guards the journal with its engine, and the text. It is never held across a call of a backend. */
+/* The lock guards the journal with its engine, and the text.  It is never held across a call of a backend. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rill__journal *journal; /* constant once it is set; NULL if the check is off */
 static struct rill__order_text text;
 static bool tells_all, is_precise;
 
-/* Returns true if the check is on. The notes are set last, when everything else is ready. */
+/* Returns true if the check is on.  The notes are set last, when everything else is ready. */
 static bool is_watching(void) { return atomic_load(&rill__order_notes) != NULL; }
 
 void rill__order_lock(void) { pthread_mutex_lock(&lock); }
@@ -133,7 +133,7 @@ static bool find_block(const struct rill__observed *what, struct rill__order_ran
   return begin == out->begin && allocation->kind != RILL_MEMORY_REGISTERED;
 }
 
-/* rill_free waits for the memory's device, or for all devices of the backend if the memory is pinned or managed. If
+/* rill_free waits for the memory's device, or for all devices of the backend if the memory is pinned or managed.  If
  * work is held, the free is deferred, and the memory is forgotten. */
 static void tell_host_free(const struct rill__observed *what, struct rill__order_range *range) {
   const bool all = what->memory.kind != RILL_MEMORY_DEVICE;
@@ -169,7 +169,7 @@ static void tell_free(const struct rill__observed *what) {
   }
 }
 
-/* Returns true if earlier work of the stream may still be using memory that was just allocated from a pool. Called
+/* Returns true if earlier work of the stream may still be using memory that was just allocated from a pool.  Called
  * without this file's lock, because the pool's lock is not taken under it. */
 static bool is_used_before(const struct rill__observed *what) {
   const struct rill__allocation *const allocation = rill__ranges_find(what->memory.p);
@@ -220,7 +220,7 @@ static rill_status before_operation(struct rill__observed *what) {
   return RILL_OK;
 }
 
-/* An operation that the driver refused accesses nothing. Its touches may have replaced others, so all memory is
+/* An operation that the driver refused accesses nothing.  Its touches may have replaced others, so all memory is
  * forgotten. */
 static rill_status after_operation(struct rill__observed *what, rill_status status) {
   if (status != RILL_OK) {
@@ -266,7 +266,7 @@ static struct rill__order_range *look_all_up(const struct rill__accessed *access
   return ranges;
 }
 
-/* Stops waiting for the kernel's accesses, so it is not compared byte by byte. Says so once. */
+/* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Says so once. */
 static void give_precision_up(uint64_t token) {
   static bool said;
   const char *label = NULL;

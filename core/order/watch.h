@@ -5,10 +5,10 @@
 #include "core/diagnose/observe.h"
 #include "core/order/journal.h"
 
-/* Enables the check if RILL_CHECK requests it. Call it once. */
+/* Enables the check if RILL_CHECK requests it.  Call it once. */
 void rill__order_start(void);
 
-/* Notes an access that the user declares; does nothing if the check is off. `access`: RILL_ORDER_*. */
+/* Notes an access that the user declares; does nothing if the check is off.  `access`: RILL_ORDER_*. */
 void rill__order_declare(struct rill__stream *stream, const void *p, size_t size, uint32_t access, const char *label);
 
 /* Called around a fork. */
@@ -28,11 +28,11 @@ uint64_t rill__order_number(void);
 /* Returns true if other code may order work of the device without rill's knowledge; NULL: of any device. */
 bool rill__order_is_shared(const struct rill__device *device);
 
-/* Creates an operation of a stream, or of the host if `stream` is NULL. Returns NULL if there is no host memory. */
+/* Creates an operation of a stream, or of the host if `stream` is NULL.  Returns NULL if there is no host memory. */
 struct rill__order_op *rill__order_op_of(const struct rill__stream *stream, const char *what, const char *name,
                                          size_t size);
 
-/* Finds memory that an operation of the stream accesses. Returns false if that memory is not checked. */
+/* Finds memory that an operation of the stream accesses.  Returns false if that memory is not checked. */
 bool rill__order_find(const struct rill__stream *stream, const void *p, size_t size, bool write,
                       struct rill__order_range *out);
 

@@ -38,7 +38,7 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
 }
 
-/* Returns memory to the driver and grows the pool. If the pool's limit is the obstacle, its own memory is returned;
+/* Returns memory to the driver and grows the pool.  If the pool's limit is the obstacle, its own memory is returned;
  * otherwise everything on the device that can be reclaimed. */
 static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__request *request,
                                     struct rill__block **out) {
@@ -63,7 +63,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
 }
 
 /* Finds memory after the limit or the driver has refused more: first complete memory, then memory that the stream can
- * be made to wait for on the device. Only then is memory returned to the driver, since drivers wait for all work
+ * be made to wait for on the device.  Only then is memory returned to the driver, since drivers wait for all work
  * meanwhile. */
 static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
                                        const struct rill__request *request, struct rill__block **out) {
@@ -86,8 +86,8 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   return reclaim_and_grow(pool, request, out);
 }
 
-/* Searches for complete memory, in a few places while the pool may grow, and otherwise in all places. After a full
- * search, everything that is neither in use nor complete is known not to be complete, so `needed` can be updated. Call
+/* Searches for complete memory, in a few places while the pool may grow, and otherwise in all places.  After a full
+ * search, everything that is neither in use nor complete is known not to be complete, so `needed` can be updated.  Call
  * it under the lock. */
 static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill__stream *stream,
                                            const struct rill__request *request) {
@@ -102,7 +102,7 @@ static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill_
   return block;
 }
 
-/* Releases segments that are too small for the request, as far as the pool would otherwise exceed its bound. Drivers
+/* Releases segments that are too small for the request, as far as the pool would otherwise exceed its bound.  Drivers
  * wait for all work meanwhile, so this is done only if the device has none. */
 static void release_unfit(struct rill__pool *pool, const struct rill__request *request) {
   rill__pool_lock(pool);
@@ -167,7 +167,7 @@ static void return_graph_memory(struct rill__object *object) {
   free(memory);
 }
 
-/* Returns true if nothing else is in a segment that was allocated for a graph. The first caller for which this is true
+/* Returns true if nothing else is in a segment that was allocated for a graph.  The first caller for which this is true
  * has to return all such segments and gets a reference to the pool; a pool that is being destroyed returns them itself.
  * Call it under the lock. */
 static bool is_to_return(struct rill__pool *pool, const struct rill__segment *segment) {
@@ -177,8 +177,8 @@ static bool is_to_return(struct rill__pool *pool, const struct rill__segment *se
   return pool->returns;
 }
 
-/* Drops memory that no launch uses any more. This may run inside an epoch or under the lock of graphs, so the driver is
- * called later. */
+/* Drops memory that no launch uses any more.  This may run inside an epoch or under the lock of graphs, so the driver
+ * is called later. */
 static void drop_graph_memory(struct rill__payload *payload) {
   struct graph_memory *memory = (struct graph_memory *)payload;
   struct rill__block *block = memory->block;
@@ -285,8 +285,8 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
   return status;
 }
 
-/* With guards, returns true if the allocation would exceed the limit. Zones and memory that is kept back do not count,
- * so that a program that stays within the limit also does so with RILL_CHECK=memory. Threads that allocate at the same
+/* With guards, returns true if the allocation would exceed the limit.  Zones and memory that is kept back do not count,
+ * so that a program that stays within the limit also does so with RILL_CHECK=memory.  Threads that allocate at the same
  * moment may exceed it. */
 static bool passes_limit(struct rill__pool *pool, size_t size) {
   if (pool->max_size == 0) return false;

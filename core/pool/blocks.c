@@ -7,8 +7,8 @@
 
 /* ---- bins ---- */
 
-/* Each size below 8 granules has a bin; above, each power of two has four. A bin holds blocks from its least size up to
- * that of the next bin. */
+/* Each size below 8 granules has a bin; above, each power of two has four.  A bin holds blocks from its least size up
+ * to that of the next bin. */
 static unsigned bin_of(uint32_t count) {
   if (count < 8) return count;
   const unsigned log = 31u - (unsigned)__builtin_clz(count);
@@ -164,7 +164,7 @@ void rill__heap_remove(struct rill__segment *segment) { rill__heap_detach(segmen
 
 /* ---- taking and returning ---- */
 
-/* Splits off everything after the first `count` granules as another block; neither block is in a heap. Returns NULL if
+/* Splits off everything after the first `count` granules as another block; neither block is in a heap.  Returns NULL if
  * there is no struct for the new block. */
 static struct rill__block *split(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
   struct rill__block *rest = new_block(heap);
@@ -195,7 +195,7 @@ static size_t offset_in(const struct rill__block *block, const struct rill__requ
   return request->front + (size_t)(-(begin_of(block) + request->front) & (request->alignment - 1));
 }
 
-/* The parts before the start and after the end of the allocation stay in the heap. If there are no structs for these
+/* The parts before the start and after the end of the allocation stay in the heap.  If there are no structs for these
  * parts, they stay with the block. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request) {
   const unsigned shift = block->segment->shift;
@@ -219,7 +219,7 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
 }
 
 /* The bin of `count` contains blocks that fit and blocks that are too small, so its first few are searched for a good
- * fit. All blocks of later bins fit. */
+ * fit.  All blocks of later bins fit. */
 struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__request *request, bool thorough) {
   enum { LOOKS = 8 };
   const unsigned shift = request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
@@ -249,7 +249,7 @@ static void join(struct rill__heap *heap, struct rill__block *block, struct rill
   free_block(heap, right);
 }
 
-/* Returns true if the block may be joined. Blocks of a cache freed before its last batch complete before later ones,
+/* Returns true if the block may be joined.  Blocks of a cache freed before its last batch complete before later ones,
  * and must not wait for them. */
 static bool may_join(const struct rill__block *block, const struct rill__heap *heap) {
   return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap && block->freed >= heap->joins_from;
@@ -271,7 +271,7 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
     join(heap, left, block);
     block = left;
   }
-  /* A free is rarely much older than the newest one, so the search for its place is short. A block that gets a later
+  /* A free is rarely much older than the newest one, so the search for its place is short.  A block that gets a later
    * number than its own is only found complete later, but may now have neighbours with that number, so it is put
    * again. */
   struct rill__block *older = heap->newest;

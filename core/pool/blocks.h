@@ -1,16 +1,16 @@
-/* The blocks of a pool: how large pieces of memory from the driver (segments) are split and joined. This code knows no
+/* The blocks of a pool: how large pieces of memory from the driver (segments) are split and joined.  This code knows no
  * streams, events or locks; a pool's lock guards all of its heaps (core/pool/cache.h).
  *
  * Invariants
  * - The blocks of a segment, in the order of their addresses, cover it without gaps or overlaps, in units of granules.
- * - A FREE block is in one heap. Two neighbouring blocks are both FREE in the same heap only if one of them was freed
+ * - A FREE block is in one heap.  Two neighbouring blocks are both FREE in the same heap only if one of them was freed
  *   before the heap's `joins_from`: a freed block is joined at once with every neighbour that does not complete before
  *   it.
- * - `live` of a granule is nonzero exactly if an allocation starts there. It contains the size in bytes that was
- *   requested and, in the upper bits, the offset from the start of the granule that the alignment required. The thread
- *   that exchanges it for 0 has freed the allocation, and no other thread has. This needs no lock.
- * - The `starts` bit of a granule is set while its `live` may be nonzero. Both are written under the lock, except for
- *   the exchange above. No other bit is set between the start of an allocation and any byte of it, so a reader, which
+ * - `live` of a granule is nonzero exactly if an allocation starts there.  It contains the size in bytes that was
+ *   requested and, in the upper bits, the offset from the start of the granule that the alignment required.  The thread
+ *   that exchanges it for 0 has freed the allocation, and no other thread has.  This needs no lock.
+ * - The `starts` bit of a granule is set while its `live` may be nonzero.  Both are written under the lock, except for
+ *   the exchange above.  No other bit is set between the start of an allocation and any byte of it, so a reader, which
  *   has no lock, finds the allocation that contains an address at the nearest bit at or before it.
  */
 #ifndef RILL_CORE_POOL_BLOCKS_H
@@ -44,7 +44,7 @@ struct rill__block {
 /* The memory belongs to a graph, which frees it. */
 #define RILL__OF_GRAPH UINT64_MAX
 
-/* Memory from one allocation by the driver. The first member is what core/tracking/ranges.h knows of it. */
+/* Memory from one allocation by the driver.  The first member is what core/tracking/ranges.h knows of it. */
 struct rill__segment {
   struct rill__allocation allocation;
   struct rill__pool *pool;
@@ -59,7 +59,7 @@ struct rill__segment {
   _Atomic uint64_t *live, *starts;
 };
 
-/* Granule sizes. Small granules waste little memory in small allocations; large granules keep the tables of large
+/* Granule sizes.  Small granules waste little memory in small allocations; large granules keep the tables of large
  * segments short. */
 enum { RILL__SMALL_SHIFT = 9, RILL__LARGE_SHIFT = 15, RILL__SMALL_MAX = 256 << 10 };
 enum { RILL__BINS = 128 };
@@ -88,10 +88,10 @@ struct rill__request {
 };
 enum { RILL__LEAST_ALIGNMENT = 256 }; /* alignment of everything that drivers and pools return */
 
-/* Sets the other fields from size, alignment and zones. Returns false on overflow. */
+/* Sets the other fields from size, alignment and zones.  Returns false on overflow. */
 bool rill__request_round(struct rill__request *request);
 
-/* Returns a segment that is in no heap and has no memory yet, or NULL if there is no host memory. `size` is a multiple
+/* Returns a segment that is in no heap and has no memory yet, or NULL if there is no host memory.  `size` is a multiple
  * of its granule. */
 struct rill__segment *rill__segment_new(struct rill__device *device, size_t size, bool large, uint32_t kind);
 /* for a segment that was never registered in core/tracking/ranges.h */
@@ -102,11 +102,11 @@ void rill__segment_free(struct rill__segment *segment);
 void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment);
 void rill__heap_remove(struct rill__segment *segment);
 
-/* Returns a FREE block that is large enough, or NULL. The usual search is short and may miss a block among many that
+/* Returns a FREE block that is large enough, or NULL.  The usual search is short and may miss a block among many that
  * are slightly too small; a `thorough` search never misses one. */
 struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__request *request, bool thorough);
 
-/* Removes that block from its heap and cuts it to size. The block keeps naming the heap. */
+/* Removes that block from its heap and cuts it to size.  The block keeps naming the heap. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request);
 
 /* Makes a block FREE in the heap, at its age, and joins it with neighbours freed from joins_from on. */
@@ -141,18 +141,18 @@ static inline bool rill__block_fits(const struct rill__block *block, const struc
   return (block->segment->shift == RILL__LARGE_SHIFT) == request->large && rill__block_size(block) >= request->rounded;
 }
 
-/* Finds the allocation that contains `p`, an address in the segment; returns false if the memory there is free. Call it
- * inside an epoch, or while the allocation cannot be freed. */
+/* Finds the allocation that contains `p`, an address in the segment; returns false if the memory there is free.  Call
+ * it inside an epoch, or while the allocation cannot be freed. */
 bool rill__segment_find(const struct rill__segment *segment, const void *p, uintptr_t *begin, size_t *size);
 
-/* Finds the allocation in the segment that contains `p` or is nearest to it; `p` may be any address. Returns false if
+/* Finds the allocation in the segment that contains `p` or is nearest to it; `p` may be any address.  Returns false if
  * there is no allocation. */
 bool rill__segment_nearest(const struct rill__segment *segment, uintptr_t p, uintptr_t *begin, size_t *size);
 
-/* Returns the block whose allocation starts at `begin`, or NULL. Call it under the lock. */
+/* Returns the block whose allocation starts at `begin`, or NULL.  Call it under the lock. */
 struct rill__block *rill__segment_block(const struct rill__segment *segment, uintptr_t begin);
 
-/* Frees an allocation by its first address: exactly one caller gets the former value of `live`, all others get 0. The
+/* Frees an allocation by its first address: exactly one caller gets the former value of `live`, all others get 0.  The
  * second function undoes this. */
 uint64_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, struct rill__block **block);
 void rill__segment_unclaim(struct rill__segment *segment, struct rill__block *block, uint64_t live);

@@ -80,7 +80,7 @@ static void free_cache(struct rill__pool *pool, struct rill__pool_cache *cache) 
   free(cache);
 }
 
-/* An ended cache drops its stream when a batch covers all frees, or when nothing needs the stream. The owner of an
+/* An ended cache drops its stream when a batch covers all frees, or when nothing needs the stream.  The owner of an
  * imported stream may destroy it from here on, so frees that could not be covered by a batch then wait until the pool
  * is destroyed. */
 void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache) {

@@ -1,44 +1,44 @@
 /* Pools and their per-stream caches: which stream may take which block, and when.
  *
  * A pool has one heap of complete memory, which any stream may take, and one heap for each stream that frees memory
- * while it has work: the stream's cache. Blocks that the stream frees are put into its cache, and the stream may take
- * them again at once. When the work before the free is known to be complete, a block moves to the complete heap, where
- * it is joined with its neighbours. This happens at the free if the stream is known to be idle, and otherwise when an
+ * while it has work: the stream's cache.  Blocks that the stream frees are put into its cache, and the stream may take
+ * them again at once.  When the work before the free is known to be complete, a block moves to the complete heap, where
+ * it is joined with its neighbours.  This happens at the free if the stream is known to be idle, and otherwise when an
  * allocation finds no block that fits.
  *
- * Frees into a cache are numbered. A *batch* is an event that is recorded on the stream after all frees up to a number;
- * when it is complete, all of these frees are. Batches are recorded when memory is searched for, not at each free, so a
- * stream that takes back what it freed pays for no event, and one event serves many blocks. The first frees into a
- * cache, and the first frees after each search of it, also record batches, one for each sixteenth of the pool, so that
- * work submitted after a free delays the reuse of little memory. Blocks before and after a batch are not joined until
- * they are complete, because the later block would delay the earlier one.
+ * Frees into a cache are numbered.  A *batch* is an event that is recorded on the stream after all frees up to a
+ * number; when it is complete, all of these frees are.  Batches are recorded when memory is searched for, not at each
+ * free, so a stream that takes back what it freed pays for no event, and one event serves many blocks.  The first frees
+ * into a cache, and the first frees after each search of it, also record batches, one for each sixteenth of the pool,
+ * so that work submitted after a free delays the reuse of little memory.  Blocks before and after a batch are not
+ * joined until they are complete, because the later block would delay the earlier one.
  *
  * A block with recorded uses waits until they are complete (core/pool/uses.h).
  *
- * If no block fits, an allocation searches for memory that has become complete. Searching one cache or one queue of
+ * If no block fits, an allocation searches for memory that has become complete.  Searching one cache or one queue of
  * uses costs one query for each complete item, which is paid for by the item's free, and one for the first item that is
- * not complete. A few of these searches are made at any time. All caches and queues are searched before the pool grows
- * beyond one and a half times `needed`, which is the most memory that was in use or not complete when all had been
- * searched. So `reserved` is bounded by twice that amount, including fragmentation, and because `reserved` has to grow
- * by half between two full searches, these add little to the cost of an allocation. Below the bound, a stream whose
- * cache was drained by other streams first takes a new segment the next time, so streams that take turns end up owning
- * what they need. This stops once the pool has memory for the largest block of each stream. A stream is made to wait
- * for memory that is not complete only under pressure, which means that the limit is reached or the driver has no
- * memory.
+ * not complete.  A few of these searches are made at any time.  All caches and queues are searched before the pool
+ * grows beyond one and a half times `needed`, which is the most memory that was in use or not complete when all had
+ * been searched.  So `reserved` is bounded by twice that amount, including fragmentation, and because `reserved` has to
+ * grow by half between two full searches, these add little to the cost of an allocation.  Below the bound, a stream
+ * whose cache was drained by other streams first takes a new segment the next time, so streams that take turns end up
+ * owning what they need.  This stops once the pool has memory for the largest block of each stream.  A stream is made
+ * to wait for memory that is not complete only under pressure, which means that the limit is reached or the driver has
+ * no memory.
  *
  * Invariants
  * - The pool's lock guards all of this, and is never held across a call of a backend or a wait.
- * - A FREE block of the complete heap is used by no work. A FREE block of a cache may be used by work of its stream
+ * - A FREE block of the complete heap is used by no work.  A FREE block of a cache may be used by work of its stream
  *   before free number `freed`, and by nothing else.
  * - All work before the frees up to `complete` of a cache is complete.
- * - A block that is not FREE names a heap. A TAKEN block may still be used by incomplete work before free number
- *   `freed` of the cache that it names. The stream that the block was allocated on is ordered after that work, and so
+ * - A block that is not FREE names a heap.  A TAKEN block may still be used by incomplete work before free number
+ *   `freed` of the cache that it names.  The stream that the block was allocated on is ordered after that work, and so
  *   is a free on that stream; a free on any other stream is not.
  * - The uses of a block are the recorded uses (rill_memory_record_use) and the frees that were not ordered after the
- *   work that the block names. A WAITING block has uses; it becomes FREE, in the heap that it names, when the last use
+ *   work that the block names.  A WAITING block has uses; it becomes FREE, in the heap that it names, when the last use
  *   is complete.
  * - Blocks of a cache's heap that were freed before its last batch are not joined with later ones.
- * - A cache keeps a reference to its stream until it has ended and a batch covers all its frees. It is freed when no
+ * - A cache keeps a reference to its stream until it has ended and a batch covers all its frees.  It is freed when no
  *   block is in its heap or names the heap.
  */
 #ifndef RILL_CORE_POOL_CACHE_H
@@ -117,8 +117,8 @@ static inline struct rill__pool_cache *rill__pool_cache_of(struct rill__heap *he
 /* Notes that all work before the frees up to this number is complete. */
 void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number);
 
-/* Returns true if the stream executes its work in one order. The native per-thread stream is a different stream on each
- * thread. */
+/* Returns true if the stream executes its work in one order.  The native per-thread stream is a different stream on
+ * each thread. */
 static inline bool rill__stream_has_order(const struct rill__stream *stream) {
   return !stream->imported || stream->native != 2;
 }
@@ -132,7 +132,7 @@ static inline void rill__pool_cache_note(struct rill__pool *pool, struct rill__p
 
 /* Returns the next cache of the ring, with a reference, or NULL if there is none. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool);
-/* Drops that reference. May release the lock meanwhile. */
+/* Drops that reference.  May release the lock meanwhile. */
 void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache);
 
 /* Sets the heap that a block that is not FREE names, and the number of its free there. */
@@ -178,7 +178,7 @@ static inline void rill__pool_cache_mark(struct rill__pool *pool, struct rill__p
 /* ---- under the lock, which these functions release meanwhile: core/pool/share.c ---- */
 
 /* Searches `looks` caches and queues for complete memory, until there is a block for the request; `request` NULL:
- * always makes all searches. `stream`: the stream that needs the block, or NULL. */
+ * always makes all searches.  `stream`: the stream that needs the block, or NULL. */
 enum { RILL__LOOKS = 4 };
 #define RILL__ALL_LOOKS SIZE_MAX
 struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__stream *stream,
@@ -191,7 +191,7 @@ struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct ri
 /* Records a batch for the frees so far, if the cache has room for another batch. */
 void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *cache);
 
-/* Moves the cache's complete blocks to the complete heap. The caller has a reference to the cache. */
+/* Moves the cache's complete blocks to the complete heap.  The caller has a reference to the cache. */
 void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cache);
 
 /* Drains all caches, because the device has no work. */
@@ -199,15 +199,15 @@ void rill__pool_settle(struct rill__pool *pool);
 
 /* ---- without the lock ---- */
 
-/* Ends the stream's cache. Called when the stream's last reference was released, while events can still be recorded on
+/* Ends the stream's cache.  Called when the stream's last reference was released, while events can still be recorded on
  * it. */
 void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream);
 
 /* Frees the caches of a pool that has no segments. */
 void rill__pool_caches_free(struct rill__pool *pool);
 
-/* Finds a block of complete memory, which is not an allocation yet, in the pool or from the driver. With a stream, the
- * block may also be one that the stream has freed or is made to wait for; call it outside epochs then. Returns
+/* Finds a block of complete memory, which is not an allocation yet, in the pool or from the driver.  With a stream, the
+ * block may also be one that the stream has freed or is made to wait for; call it outside epochs then.  Returns
  * OUT_OF_MEMORY without an error text. */
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                    const struct rill__request *request, struct rill__block **out);
@@ -225,7 +225,7 @@ rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep);
 /* Returns the unused memory that was allocated for graphs to the driver. */
 void rill__pool_return_of_graphs(struct rill__pool *pool);
 
-/* Allocates a segment from the driver and takes a block of it. Returns OUT_OF_MEMORY, without an error text, if the
+/* Allocates a segment from the driver and takes a block of it.  Returns OUT_OF_MEMORY, without an error text, if the
  * driver has no more memory or the limit is reached. */
 rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request *request, struct rill__block **out);
 

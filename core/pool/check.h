@@ -6,7 +6,7 @@
 #include "core/pool/cache.h"
 
 #if RILL_CHECKS
-/* Checks all blocks and lists, in time proportional to their number. Call it under the lock. */
+/* Checks all blocks and lists, in time proportional to their number.  Call it under the lock. */
 void rill__pool_check(struct rill__pool *pool);
 
 /* Checks a block and its neighbours. */

@@ -44,8 +44,8 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
 }
 
 /* Returns the heap for a block that is freed on the stream: the complete heap if the stream has no work running, else
- * its cache. Returns NULL if the stream cannot have a cache, or if the free is not ordered after the work that the
- * block names. Call it under the lock. */
+ * its cache.  Returns NULL if the stream cannot have a cache, or if the free is not ordered after the work that the
+ * block names.  Call it under the lock. */
 static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   if (RILL__UNLIKELY(block->stream != stream->number) && !rill__block_is_complete(pool, block)) return NULL;
   if (rill__stream_is_drained(stream)) {
@@ -69,7 +69,7 @@ static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, si
   return ++cache->freed;
 }
 
-/* Puts a claimed block into a heap; `heap` NULL: into the heap that it names, after its last uses. Call it under the
+/* Puts a claimed block into a heap; `heap` NULL: into the heap that it names, after its last uses.  Call it under the
  * lock. */
 static void put_block(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
   rill__block_end(block);
@@ -77,7 +77,7 @@ static void put_block(struct rill__pool *pool, struct rill__block *block, struct
   rill__pool_put(pool, block);
 }
 
-/* Returns true if a free into the cache records a batch. In a pool under pressure every free does. Otherwise a few
+/* Returns true if a free into the cache records a batch.  In a pool under pressure every free does.  Otherwise a few
  * frees after each search for memory do, each when a sixteenth of the pool's memory has been freed without a batch. */
 static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (atomic_load_explicit(&pool->batches_frees, memory_order_relaxed)) return true;
@@ -87,7 +87,7 @@ static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cach
   return true;
 }
 
-/* Adds a use to a block that is being freed. The event is recorded without the lock, because no other thread has the
+/* Adds a use to a block that is being freed.  The event is recorded without the lock, because no other thread has the
  * block. */
 static rill_status add_use(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   struct rill__last_use *last_use = NULL;
@@ -137,7 +137,7 @@ struct captured_free {
   struct rill__block *block;
 };
 
-/* Frees the block after the capture. If the driver cannot mark the place in the stream, the memory is never reused,
+/* Frees the block after the capture.  If the driver cannot mark the place in the stream, the memory is never reused,
  * unless the device is lost and no work can use it. */
 static void end_captured_free(struct rill__stream *stream, struct rill__captured_free *base) {
   struct rill__block *block = ((struct captured_free *)base)->block;
@@ -155,7 +155,7 @@ static void end_captured_free(struct rill__stream *stream, struct rill__captured
   free(base);
 }
 
-/* Takes over a claimed block. `taken` is false if the stream is no longer capturing. */
+/* Takes over a claimed block.  `taken` is false if the stream is no longer capturing. */
 static rill_status free_after_capture(struct rill__block *block, struct rill__stream *stream, bool *taken) {
   struct captured_free *deferred = malloc(sizeof *deferred);
   RILL_REQUIRE(deferred != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a free in a capture");
@@ -209,7 +209,7 @@ bool rill__pool_nearest(const struct rill__allocation *segment, uintptr_t p, uin
 
 /* ---- rill_free ---- */
 
-/* Waits for the work that may use the memory. For pinned and managed memory that may be work of all devices of the
+/* Waits for the work that may use the memory.  For pinned and managed memory that may be work of all devices of the
  * backend. */
 static rill_status wait_for_work(struct rill__pool *pool) {
   struct rill__device *device = pool->base.device;

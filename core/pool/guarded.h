@@ -1,4 +1,4 @@
-/* RILL_CHECK=memory for pools: the guards of their allocations (core/tracking/guards.h). A block whose allocation has
+/* RILL_CHECK=memory for pools: the guards of their allocations (core/tracking/guards.h).  A block whose allocation has
  * been freed and is kept back stays TAKEN, but does not count as in use. */
 #ifndef RILL_CORE_POOL_GUARDED_H
 #define RILL_CORE_POOL_GUARDED_H
@@ -6,7 +6,7 @@
 #include "core/pool/cache.h"
 #include "core/tracking/guards.h"
 
-/* Returns the limit on the memory that the pool has from the driver; 0: no limit. With guards, the limit applies to
+/* Returns the limit on the memory that the pool has from the driver; 0: no limit.  With guards, the limit applies to
  * allocations instead (core/pool/alloc.c). */
 static inline uint64_t rill__pool_limit(const struct rill__pool *pool) {
   return rill__is_guarded(pool->base.device) ? 0 : pool->max_size;
@@ -18,8 +18,8 @@ void rill__block_guard(struct rill__guard **taken, struct rill__block *block, st
                        size_t size);
 
 /* Called by the thread that has claimed the block, without the lock. drop_guard: the memory is freed without checking
- * it. keep_in_order: it was freed on the stream. keep_unused: no work uses it any more. The last two return true if the
- * block is kept back; otherwise they have dropped the guard, if there was one. */
+ * it. keep_in_order: it was freed on the stream. keep_unused: no work uses it any more.  The last two return true if
+ * the block is kept back; otherwise they have dropped the guard, if there was one. */
 void rill__block_drop_guard_(struct rill__block *block);
 bool rill__block_keep_in_order_(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream);
 bool rill__block_keep_unused_(struct rill__pool *pool, struct rill__block *block);
@@ -35,8 +35,8 @@ static inline bool rill__block_keep_unused(struct rill__pool *pool, struct rill_
   return RILL__UNLIKELY(block->guard != NULL) && rill__block_keep_unused_(pool, block);
 }
 
-/* Returns everything that is kept back to the pool without waiting. Memory that work may still use is freed in the
- * order of its stream. Call it outside epochs. */
+/* Returns everything that is kept back to the pool without waiting.  Memory that work may still use is freed in the
+ * order of its stream.  Call it outside epochs. */
 void rill__pool_give_kept_back(struct rill__pool *pool);
 
 #endif

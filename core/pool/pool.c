@@ -1,8 +1,8 @@
 /* The life of pools. core/pool/blocks.h splits memory, core/pool/cache.h decides which stream may take it when;
  * alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
  *
- * Invariant: a pool whose handle was released is destroyed by a later call, once nothing is allocated from it. A thread
- * that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool.
+ * Invariant: a pool whose handle was released is destroyed by a later call, once nothing is allocated from it.  A
+ * thread that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool.
  */
 #include "core/pool/pool.h"
 
@@ -38,7 +38,7 @@ void rill__pools_unref(struct rill__pool **pools, size_t count) {
   free(pools);
 }
 
-/* Returns the pool after `pool` in the list, or the first pool if `pool` is NULL. All calls are made in one epoch: a
+/* Returns the pool after `pool` in the list, or the first pool if `pool` is NULL.  All calls are made in one epoch: a
  * pool that has left the list meanwhile still exists, and its `next` leads back to the list. */
 static struct rill__pool *next_pool(struct rill__device *device, const struct rill__pool *pool) {
   pthread_mutex_lock(&rill__core(device)->pools_lock);
@@ -76,7 +76,7 @@ static void free_pool(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Returns true if the pool has no more memory from the driver in use. Memory is released only when the device has no
+/* Returns true if the pool has no more memory from the driver in use.  Memory is released only when the device has no
  * work, since drivers wait for all work when they free memory. */
 static bool release_all(struct rill__pool *pool) {
   rill__pool_lock(pool);

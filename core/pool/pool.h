@@ -14,13 +14,13 @@ rill_status rill__pool_default(struct rill__device *device, struct rill__pool **
 rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out);
 
 struct rill__request;
-/* Pool and stream are of the same device. Leaves the epoch if it has to search further than the stream's own cache. */
+/* Pool and stream are of the same device.  Leaves the epoch if it has to search further than the stream's own cache. */
 rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
                              struct rill__request *request, void **out);
 rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream *stream, void *p);
 
-/* Finds the allocation in a pool's segment that contains `p`; returns false if the memory there is free. Call it inside
- * an epoch. */
+/* Finds the allocation in a pool's segment that contains `p`; returns false if the memory there is free.  Call it
+ * inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);
 
 /* Finds the allocation in the segment that is nearest to `p`, which may be any address; returns false if there is
@@ -32,10 +32,10 @@ struct rill__last_use;
 rill_status rill__pool_note_last_use(struct rill__allocation *segment, uintptr_t begin, struct rill__stream *stream,
                                      struct rill__last_use *last_use);
 
-/* Implements rill_free for memory of a pool. Leaves the epoch, since it may block. */
+/* Implements rill_free for memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);
 
-/* Releases memory above the pools' thresholds. Called after the host has synchronized, outside epochs. */
+/* Releases memory above the pools' thresholds.  Called after the host has synchronized, outside epochs. */
 void rill__pools_synchronized_(struct rill__device *device);
 static inline void rill__pools_synchronized(struct rill__device *device) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed))) {
@@ -44,7 +44,7 @@ static inline void rill__pools_synchronized(struct rill__device *device) {
 }
 
 /* Called when an allocation fails for lack of memory: destroys released objects, finishes deferred frees, and returns
- * memory that no pool of the device uses to the driver. May block; call it outside epochs. Returns true if more may
+ * memory that no pool of the device uses to the driver.  May block; call it outside epochs.  Returns true if more may
  * become releasable, because drivers wait for work while they free memory. */
 bool rill__pools_reclaim(struct rill__device *device);
 

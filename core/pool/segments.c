@@ -17,7 +17,7 @@
 #include <rill/memory.h>
 #include <stdlib.h>
 
-/* Add a segment to the pool's list and remove it. Call them under the lock. */
+/* Add a segment to the pool's list and remove it.  Call them under the lock. */
 static void list_segment(struct rill__pool *pool, struct rill__segment *segment) {
   segment->other = pool->segments;
   segment->at = &pool->segments;
@@ -72,7 +72,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
   return status;
 }
 
-/* Removes a segment that is one FREE block of the complete heap from the pool. Call it under the lock. */
+/* Removes a segment that is one FREE block of the complete heap from the pool.  Call it under the lock. */
 static void take_out(struct rill__pool *pool, struct rill__segment *segment, struct rill__segment **list) {
   rill__heap_remove(segment);
   unlist_segment(segment);

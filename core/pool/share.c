@@ -12,7 +12,7 @@ static bool may_record(const struct rill__pool_cache *cache) {
   return stream != NULL && !(cache->ended && stream->imported && !stream->owned);
 }
 
-/* Queries the oldest batch. The caller has a reference to the cache. */
+/* Queries the oldest batch.  The caller has a reference to the cache. */
 static bool ask(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (cache->batches == NULL) return false;
   const uint64_t number = cache->batches->freed;
@@ -107,7 +107,7 @@ void rill__pool_settle(struct rill__pool *pool) {
 /* ---- memory to wait for ---- */
 
 /* Makes the stream wait for the cache's frees up to `number`, through the first batch that covers them or one that is
- * recorded now. The caller has a reference to the cache. */
+ * recorded now.  The caller has a reference to the cache. */
 static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number,
                         struct rill__stream *stream) {
   if (cache->stream == stream) return true;
@@ -126,8 +126,8 @@ static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache,
   return ordered;
 }
 
-/* Makes the stream wait for everything that a block waits for; no other thread has the block. Afterwards the block
- * names the stream's own cache, as if the stream had freed it. If this fails, the block is returned to its heap. */
+/* Makes the stream wait for everything that a block waits for; no other thread has the block.  Afterwards the block
+ * names the stream's own cache, as if the stream had freed it.  If this fails, the block is returned to its heap. */
 static bool take_over(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   bool ordered = true;
   if (!rill__block_is_complete(pool, block)) {

@@ -6,7 +6,7 @@
 enum { HEADER = (sizeof(struct held_staging) + 63) / 64 * 64, KEPT_BYTES = 1 << 20 };
 
 /* Searches first for buffers that the stream itself has used: they are in the processor's caches, and in a pool with
- * many caches the stream's turn would come late. If few of them are complete, so that the next call would have to
+ * many caches the stream's turn would come late.  If few of them are complete, so that the next call would have to
  * search again, it allocates more memory instead. */
 static rill_status find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                const struct rill__request *request, struct rill__block **out) {
@@ -59,7 +59,7 @@ rill_status rill__staging_take(struct rill__device *device, struct rill__stream 
   return RILL_OK;
 }
 
-/* A stream without a cache records an event itself. If that fails, the buffer is never reused, because it is unknown
+/* A stream without a cache records an event itself.  If that fails, the buffer is never reused, because it is unknown
  * when the driver has finished with it. */
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging) {
   struct rill__block *block = staging->block;

@@ -26,7 +26,7 @@ static void free_if_unused(struct rill__use_queue *queue) {
   if (!queue->listed && queue->first == NULL && queue->refs == 0) free(queue);
 }
 
-/* Returns the queue of the stream, or NULL if there is no host memory. A stream without an order gets a new queue for
+/* Returns the queue of the stream, or NULL if there is no host memory.  A stream without an order gets a new queue for
  * each use. */
 static struct rill__use_queue *get_queue(struct rill__uses *uses, struct rill__stream *stream) {
   const uint32_t slot = rill__object_slot(&stream->base);
@@ -91,15 +91,15 @@ static void end_use(struct rill__pool *pool, struct rill__last_use *last_use) {
   free_if_unused(queue);
 }
 
-/* Returns true if `last_use` can replace `before`, an earlier use of the same block by the same stream. It can if the
+/* Returns true if `last_use` can replace `before`, an earlier use of the same block by the same stream.  It can if the
  * earlier record had returned before the later one started. */
 static bool stands_for(const struct rill__last_use *last_use, const struct rill__last_use *before) {
   return before != NULL && before->block == last_use->block && before->queue == last_use->queue &&
          last_use->started > before->recorded;
 }
 
-/* Keeps only one of several uses by the same stream. It runs each time the list is twice as long as after the last run,
- * so each use is visited about once. */
+/* Keeps only one of several uses by the same stream.  It runs each time the list is twice as long as after the last
+ * run, so each use is visited about once. */
 static void shorten_uses(struct rill__pool *pool, struct rill__block *block) {
   enum { LEAST = 4 };
   const uint64_t pass = ++pool->uses.passes;
@@ -163,7 +163,7 @@ void rill__block_drop_uses(struct rill__block *block) {
 
 /* ---- searching ---- */
 
-/* Queries the first use and ends it if it is complete. The caller has a reference to the queue. */
+/* Queries the first use and ends it if it is complete.  The caller has a reference to the queue. */
 static bool end_first_use(struct rill__pool *pool, struct rill__use_queue *queue) {
   struct rill__last_use *last_use = queue->first;
   if (last_use == NULL) return false;

@@ -1,17 +1,17 @@
 /* Uses of blocks that a pool waits for: events that were recorded on streams of any device.
  *
- * The uses of one stream are in one queue, in the order of their records. A stream's work completes in order, so only
+ * The uses of one stream are in one queue, in the order of their records.  A stream's work completes in order, so only
  * the first use of a queue is queried: either it is complete and is removed, or it is not, which ends the search of the
- * queue. Finding all complete uses therefore costs one query for each of them and one more for each stream, however
+ * queue.  Finding all complete uses therefore costs one query for each of them and one more for each stream, however
  * many other uses there are.
  *
  * Invariants
  * - The pool's lock guards all of this.
- * - A use is in the list of its block and in one queue. Both lists are doubly linked, so the use is removed from either
- *   in one step.
- * - A use is removed when its own event is complete. Nothing is concluded about the uses after it.
+ * - A use is in the list of its block and in one queue.  Both lists are doubly linked, so the use is removed from
+ * either in one step.
+ * - A use is removed when its own event is complete.  Nothing is concluded about the uses after it.
  * - A queue is in the ring exactly if it is not empty.
- * - A queue that is in the table, at the slot of its stream's handle, stays there until another stream has the slot. A
+ * - A queue that is in the table, at the slot of its stream's handle, stays there until another stream has the slot.  A
  *   queue that is not in the table is freed when it is empty.
  */
 #ifndef RILL_CORE_POOL_USES_H
@@ -40,7 +40,7 @@ struct rill__uses {
   uint64_t passes;
 };
 
-/* Adds a use of the block by the stream and takes over `last_use`. Returns false if there is no host memory. */
+/* Adds a use of the block by the stream and takes over `last_use`.  Returns false if there is no host memory. */
 bool rill__block_add_use(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
                          struct rill__last_use *last_use);
 
@@ -51,7 +51,7 @@ void rill__block_queue_uses(struct rill__pool *pool, struct rill__block *block);
 /* Frees uses that were removed from their queues. */
 void rill__block_drop_uses(struct rill__block *block);
 
-/* Removes the complete uses of the next queue, and puts the blocks that wait for no other use into heaps. Releases the
+/* Removes the complete uses of the next queue, and puts the blocks that wait for no other use into heaps.  Releases the
  * lock meanwhile. */
 void rill__uses_look(struct rill__pool *pool);
 

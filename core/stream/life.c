@@ -104,7 +104,7 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
 }
 
 /* Ends the cached event once, from the release of the stream or from a call in progress that created the event after
- * the release. The event's handle is made stale before the event is abandoned: a wait that holds a stream for the
+ * the release.  The event's handle is made stale before the event is abandoned: a wait that holds a stream for the
  * event's first record checks the handle after attaching its fence. */
 static void end_cached_event(struct rill__stream *stream) {
   struct rill__event *cached = atomic_exchange(&rill__core(stream)->cached_event, NULL);
@@ -156,9 +156,9 @@ rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__
   return RILL_OK;
 }
 
-/* Another thread may record the cached event between the record and the wait. The driver's wait then takes a later
- * point of the same stream, which includes the earlier one. This is not so if a stream is held: the wait may be queued
- * and then take whatever the event stands for by that time. So this wait uses a separate event that no other thread
+/* Another thread may record the cached event between the record and the wait.  The driver's wait then takes a later
+ * point of the same stream, which includes the earlier one.  This is not so if a stream is held: the wait may be queued
+ * and then take whatever the event stands for by that time.  So this wait uses a separate event that no other thread
  * records. */
 static rill_status wait_stream_held(struct rill__stream *stream, struct rill__stream *other) {
   struct rill__event *event = NULL;

@@ -11,7 +11,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
 void rill__stream_end(struct rill__stream *stream); /* called when the last reference was released; leaves the epoch */
 
-/* Set when the first pool is created. Makes pools give up their caches for a stream whose last reference was released;
+/* Set when the first pool is created.  Makes pools give up their caches for a stream whose last reference was released;
  * events can still be recorded on it. */
 extern void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
 
@@ -23,7 +23,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
 
 /* ---- core/stream/native.c ---- */
 
-/* Returns the stream for a native stream, with a reference: the existing one or a new one. `options` NULL: accepts any
+/* Returns the stream for a native stream, with a reference: the existing one or a new one.  `options` NULL: accepts any
  * ownership of an existing stream; a new one is borrowed. */
 rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *options,
                                 struct rill__stream **out);

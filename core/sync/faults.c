@@ -21,8 +21,8 @@ void rill__faults_note_capture(const struct rill__stream *stream) {
   if (rill__checks(RILL__CHECK_FAULTS)) say_once(&said, stream, "captures");
 }
 
-/* Synchronizes the stream, since a fault shows only when the host waits. The submission may be inside an epoch, in
- * which nothing else in rill blocks. Objects that other threads release meanwhile are then destroyed later. */
+/* Synchronizes the stream, since a fault shows only when the host waits.  The submission may be inside an epoch, in
+ * which nothing else in rill blocks.  Objects that other threads release meanwhile are then destroyed later. */
 static rill_status synchronize(struct rill__stream *stream) {
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));

@@ -2,7 +2,7 @@
  * faulting operation fails with the fault.
  *
  * Work of held streams and captures is not synchronized after each operation: a held stream would wait for itself, and
- * captured work does not run. A message on standard error says so, once for each. The launch of a graph is
+ * captured work does not run.  A message on standard error says so, once for each.  The launch of a graph is
  * synchronized.
  */
 #ifndef RILL_CORE_SYNC_FAULTS_H

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Add a stream to its device's list and remove it. Call them under device->lock. */
+/* Add a stream to its device's list and remove it.  Call them under device->lock. */
 static void link_stream(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
   rill__core(stream)->next = rill__core(device)->streams;
@@ -92,7 +92,7 @@ static bool is_idle(struct rill__stream *stream) {
   return true;
 }
 
-/* Queries the stream that had work the last time. Returns true if it still has work, so that the other streams need no
+/* Queries the stream that had work the last time.  Returns true if it still has work, so that the other streams need no
  * query. */
 static bool first_has_work(struct rill__device *device) {
   pthread_mutex_lock(&rill__core(device)->lock);

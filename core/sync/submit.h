@@ -18,7 +18,7 @@ static inline bool rill__is_captured(const struct rill__stream *stream) {
                         0);
 }
 
-/* Returns true if the stream is known to be idle without a query to the driver. The completion cache covers work that
+/* Returns true if the stream is known to be idle without a query to the driver.  The completion cache covers work that
  * the driver had; held work comes after that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
   return !rill__is_diverted(stream) && rill__completion_is_known(&rill__core(stream)->work) &&
@@ -37,7 +37,7 @@ static inline bool rill__known_complete(struct rill__event *event) {
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
-/* Notes that the driver has reported the event's record as complete. `asked` and `where` are from before the query. */
+/* Notes that the driver has reported the event's record as complete.  `asked` and `where` are from before the query. */
 static inline void rill__event_seen(struct rill__event *event, const struct rill__question *asked,
                                     const struct rill__recorded *where) {
   const bool same = rill__completion_remember(&rill__core(event)->work, asked);
@@ -71,7 +71,7 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
     rill__submission_end(&rill__core(stream)->work, submitter_);         \
   } while (0)
 
-/* Submits an operation that is described as observers see it. The following functions call this one if there are
+/* Submits an operation that is described as observers see it.  The following functions call this one if there are
  * observers (core/diagnose/observe.h). */
 rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what);
 
@@ -184,7 +184,7 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   return status;
 }
 
-/* Records what other code is about to submit to the stream. The note is numbered like an operation. */
+/* Records what other code is about to submit to the stream.  The note is numbered like an operation. */
 void rill__record_note(struct rill__thread *self, struct rill__stream *stream, const rill_stream_note *note);
 
 rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);

@@ -1,11 +1,11 @@
 /* The relation of a device's clock to the host's.
  *
  * A base is an event that a stream used for nothing else reaches immediately, so its time is known to some
- * microseconds. Times of work are measured from the last base before the work, because drivers return intervals as
+ * microseconds.  Times of work are measured from the last base before the work, because drivers return intervals as
  * floats, which have an error below half a microsecond up to SPAN_NS, and because the clocks of driver and host drift
  * apart by some microseconds per second.
  *
- * Invariant: `clocks_lock` is never held across a call of a backend. A thread that creates a base for a device has set
+ * Invariant: `clocks_lock` is never held across a call of a backend.  A thread that creates a base for a device has set
  * `making` there, and only that thread changes the clock's stream and adds bases.
  */
 #include "core/timeline/clock.h"
@@ -61,7 +61,7 @@ uint64_t rill__trace_time(uint64_t ns) {
 
 void rill__trace_now_is_zero(void) { atomic_store(&zero, read_clock()); }
 
-/* Returns the device's clock, or NULL if there are too many devices. Call it under the lock. */
+/* Returns the device's clock, or NULL if there are too many devices.  Call it under the lock. */
 static struct device_clock *clock_of(struct rill__device *device) {
   for (int i = 0; i < DEVICES; i++) {
     if (clocks[i].device == NULL) clocks[i].device = device;
@@ -139,7 +139,7 @@ static bool reach_event(struct rill__event *event, struct rill__stream *stream, 
   return ready;
 }
 
-/* Returns the complete event, or NULL. The time is inaccurate if the thread is interrupted between two polls, so the
+/* Returns the complete event, or NULL.  The time is inaccurate if the thread is interrupted between two polls, so the
  * best of several attempts is used. */
 static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t limit,
                                       uint64_t *ns) {

@@ -1,4 +1,4 @@
-/* The file of a timeline: a list of events in the JSON format of Chrome's trace viewer, which Perfetto also reads. The
+/* The file of a timeline: a list of events in the JSON format of Chrome's trace viewer, which Perfetto also reads.  The
  * file grows event by event, and viewers accept a list without its end, so a program that crashes leaves a readable
  * file. */
 #ifndef RILL_CORE_TIMELINE_FILE_H
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates the file, or truncates it. Only one file is open at a time. `limit`: maximum size in bytes. */
+/* Creates the file, or truncates it.  Only one file is open at a time.  `limit`: maximum size in bytes. */
 rill_status rill__trace_file_open(const char *path, uint64_t limit);
 
-/* Adds one event, formatted as a JSON object. Events for which the limit or a full disk leaves no room are counted as
- * dropped. May be called by any thread; does nothing if no file is open. */
+/* Adds one event, formatted as a JSON object.  Events for which the limit or a full disk leaves no room are counted as
+ * dropped.  May be called by any thread; does nothing if no file is open. */
 void rill__trace_file_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Counts an event as dropped. */
@@ -22,7 +22,7 @@ void rill__trace_file_drop(void);
 /* Writes everything that was added, so that it survives the process. */
 void rill__trace_file_flush(void);
 
-/* Writes the end of the list, with the number of events that are unfinished, and closes the file. Returns false if
+/* Writes the end of the list, with the number of events that are unfinished, and closes the file.  Returns false if
  * events were lost because writing failed, for example on a full disk. */
 bool rill__trace_file_close(uint64_t unfinished);
 

@@ -1,11 +1,11 @@
-/* NVTX 3 has no library. Each library that uses NVTX opens the profiler's library, which NVTX_INJECTION64_PATH names,
+/* NVTX 3 has no library.  Each library that uses NVTX opens the profiler's library, which NVTX_INJECTION64_PATH names,
  * and passes it tables of pointers; the profiler sets the functions that it wants to be called. */
 #ifndef RILL_CORE_TIMELINE_INJECTION_H
 #define RILL_CORE_TIMELINE_INJECTION_H
 
 #include <stdbool.h>
 
-/* Opens the profiler's library; call it once. Returns false if there is none, or if it does not handle ranges. */
+/* Opens the profiler's library; call it once.  Returns false if there is none, or if it does not handle ranges. */
 bool rill__injection_open(int (**push)(const char *name), int (**pop)(void));
 
 #endif

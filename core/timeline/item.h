@@ -56,7 +56,7 @@ struct rill__trace_line {
 void rill__trace_describe(struct rill__trace_item *item, const struct rill__observed *what, uint64_t now);
 void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_note *note, uint64_t now);
 
-/* Writes an operation that is complete. Call it without a lock. */
+/* Writes an operation that is complete.  Call it without a lock. */
 void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item);
 
 #endif

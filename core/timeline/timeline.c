@@ -1,11 +1,11 @@
 /* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
- * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h. One thread
+ * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
  * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed only loses what
  * became complete since then.
  *
  * Invariants
- * - Records of calls are in two lists. Threads add to one of them under `calls_lock`. Only the thread that has
+ * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has
  *   `writing` switches the lists, and writes the other one.
  * - A thread that finds the list full writes the lists itself, so no call is dropped.
  */
@@ -35,7 +35,7 @@ static pthread_mutex_t counts_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { IDLE, CHANGING, RUNNING };
 static _Atomic uint32_t state;
 
-/* An observed call, between its two notifications. Calls nest: a record, for example, may submit held work. */
+/* An observed call, between its two notifications.  Calls nest: a record, for example, may submit held work. */
 enum { DEPTH = 8 };
 struct begun {
   uint64_t ns;
@@ -121,7 +121,7 @@ static void write_all(bool wait) {
   write_calls();
 }
 
-/* Waits for the next tick, or until something has to be done at once. Returns false when the trace ends. */
+/* Waits for the next tick, or until something has to be done at once.  Returns false when the trace ends. */
 static bool rest(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);

@@ -8,10 +8,10 @@
 
 enum { RILL__TIMELINE_LIMIT = 1 << 30 }; /* maximum size of the file in bytes, unless another limit is given */
 
-/* Starts a trace; overwrites the file `path`. `nodes`: times each node of a graph. */
+/* Starts a trace; overwrites the file `path`.  `nodes`: times each node of a graph. */
 rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes);
 
-/* Ends the trace. `wait`: waits for all work that it has begun to time. Call it outside epochs. Fails with
+/* Ends the trace.  `wait`: waits for all work that it has begun to time.  Call it outside epochs.  Fails with
  * INVALID_ARGUMENT if there is no trace, and with BACKEND if the file could not be written completely. */
 rill_status rill__timeline_stop(bool wait);
 
@@ -25,7 +25,7 @@ void rill__timeline_note_end(struct rill__stream *stream);
 void rill__timeline_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin_ns,
                              uint64_t end_ns);
 
-/* Called when a device is first used. Registers the end of the trace at exit again, so that a trace ends before the
+/* Called when a device is first used.  Registers the end of the trace at exit again, so that a trace ends before the
  * device's driver is shut down: exit handlers run in reverse order. */
 void rill__timeline_handle_exit(void);
 

@@ -155,7 +155,7 @@ static void free_item(struct rill__trace_item *item) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts. `follows`: the end event of the operation before it, if only a query to the driver has to
+/* An operation that starts.  `follows`: the end event of the operation before it, if only a query to the driver has to
  * decide whether that end is also the start of this operation; the track then counts a thread that queries. */
 struct starting {
   struct track *track;
@@ -230,8 +230,8 @@ struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, ui
   return NULL;
 }
 
-/* Returns the arrow from the last record of an event to the waits for it. If two events share a place in the table, the
- * later one is used. */
+/* Returns the arrow from the last record of an event to the waits for it.  If two events share a place in the table,
+ * the later one is used. */
 static uint64_t arrow_of(const struct rill__observed *what) {
   if (what->kind != RILL__OBSERVED_RECORD && what->kind != RILL__OBSERVED_WAIT) return 0;
   const struct rill__event *const event = what->event.event;
@@ -312,7 +312,7 @@ void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *n
 
 /* ---- writing what is complete ---- */
 
-/* Returns true if the first `count` operations are complete or will never be. Only the last operation with an event is
+/* Returns true if the first `count` operations are complete or will never be.  Only the last operation with an event is
  * queried. */
 static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count, bool wait) {
   bool ready = true;

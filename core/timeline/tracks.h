@@ -2,7 +2,7 @@
  * trace, or the thread that ends it, finds them complete and writes them.
  *
  * For each operation, the submitting thread takes an unused record, copies the operation's name, and records one timing
- * event after the operation. The start needs no event of its own if nothing else was submitted to the stream since the
+ * event after the operation.  The start needs no event of its own if nothing else was submitted to the stream since the
  * operation before and the stream is still executing that operation: the operation then starts where the one before
  * ends.
  *
@@ -38,7 +38,7 @@ void rill__trace_introduce(unsigned process, const char *process_name, uint64_t 
 
 struct rill__trace_item;
 
-/* Called before and after an operation of a stream. rill__trace_begin returns NULL if the operation is not timed; an
+/* Called before and after an operation of a stream.  rill__trace_begin returns NULL if the operation is not timed; an
  * operation that cannot be timed is counted as dropped. */
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t now);
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status);
@@ -49,7 +49,7 @@ void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note 
 void rill__trace_note_end(struct rill__stream *stream);
 void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin, uint64_t end);
 
-/* Writes what is complete. `wait`: waits for everything and writes it. */
+/* Writes what is complete.  `wait`: waits for everything and writes it. */
 void rill__trace_harvest(bool wait);
 
 /* Returns true at intervals while so much is pending that the thread of the trace should start early. */

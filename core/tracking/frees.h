@@ -1,8 +1,8 @@
 /* The latest frees, for kernels that check their accesses: they show whether memory was freed before a kernel was
  * launched, or afterwards, when the kernel may still have been using it.
  *
- * Frees are recorded while a device has modules with such kernels. Each free has a number, and a launch stores the
- * number of frees so far. Only the last few thousand are kept.
+ * Frees are recorded while a device has modules with such kernels.  Each free has a number, and a launch stores the
+ * number of frees so far.  Only the last few thousand are kept.
  */
 #ifndef RILL_CORE_TRACKING_FREES_H
 #define RILL_CORE_TRACKING_FREES_H

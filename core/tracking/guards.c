@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The byte patterns. Read as a float each is a large number; read as a pointer it is no valid address. */
+/* The byte patterns.  Read as a float each is a large number; read as a pointer it is no valid address. */
 enum { OF_ZONE = 0xcb, OF_FREED = 0xde };
 static const unsigned char of_zone = OF_ZONE, of_freed = OF_FREED;
 
@@ -144,8 +144,8 @@ static struct difference compare_bytes(const unsigned char *bytes, size_t size, 
   return found;
 }
 
-/* Reports the bytes, `place` being where the first of them is. Reports nothing if the guard has been dropped meanwhile,
- * because the memory may already have another owner. */
+/* Reports the bytes, `place` being where the first of them is.  Reports nothing if the guard has been dropped
+ * meanwhile, because the memory may already have another owner. */
 static void report_bytes(struct rill__guard *guard, const struct difference *found, const char *place,
                          const char *freed) {
   struct rill__guards *guards = guards_of(guard->device);
@@ -172,7 +172,7 @@ static void report_bytes(struct rill__guard *guard, const struct difference *fou
   pthread_mutex_unlock(&guards->lock);
 }
 
-/* Checks both zones. A batch from a short list may contain a guard twice. */
+/* Checks both zones.  A batch from a short list may contain a guard twice. */
 static void look_at_zones(struct rill__guard *guard, const unsigned char *front, const unsigned char *back) {
   char place[120];
   if (guard->reported) return;
@@ -225,8 +225,8 @@ static rill_status write_content(const struct rill__guard *guard, struct rill__s
   return status;
 }
 
-/* Makes sure that the device's own stream and buffer exist. Call it in a turn. Inside a host call nothing may wait for
- * a stream. */
+/* Makes sure that the device's own stream and buffer exist.  Call it in a turn.  Inside a host call nothing may wait
+ * for a stream. */
 static bool can_use_stream(struct rill__device *device) {
   struct rill__guards *guards = guards_of(device);
   assert_turn(guards);
@@ -293,7 +293,7 @@ static bool read_zones(struct rill__guards *guards, const struct rill__guard *gu
   return status == RILL_OK;
 }
 
-/* Compares the zones of up to BATCH guards. Skips guards whose zones cannot be read. */
+/* Compares the zones of up to BATCH guards.  Skips guards whose zones cannot be read. */
 static void compare_zones(struct rill__guards *guards, struct rill__guard **batch, size_t count) {
   assert_turn(guards);
   size_t copies = 0;
@@ -485,7 +485,7 @@ bool rill__guard_keep_in_order(struct rill__guard *guard, struct rill__stream *s
   return true;
 }
 
-/* Fills memory that no work uses. Call it in a turn. */
+/* Fills memory that no work uses.  Call it in a turn. */
 static bool fill_content(struct rill__guards *guards, const struct rill__guard *guard) {
   if (is_of_host(guard)) {
     memset((void *)guard->begin, OF_FREED, guard->size);
@@ -531,7 +531,7 @@ static bool may_release(const struct rill__guard *guard, const struct release *r
   return release->wait >= (guard->kind == RILL_MEMORY_DEVICE ? RILL__WAITS_FOR_DEVICE : RILL__WAITS_FOR_ALL);
 }
 
-/* Removes one guard, at or after `*at`, and advances `*at`; returns NULL if there is none. Call it in a turn. */
+/* Removes one guard, at or after `*at`, and advances `*at`; returns NULL if there is none.  Call it in a turn. */
 static struct rill__guard *take_kept_guard(struct rill__guards *guards, struct rill__guard **at,
                                            const struct release *release) {
   assert_turn(guards);

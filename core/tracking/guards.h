@@ -1,24 +1,24 @@
 /* RILL_CHECK=memory: detects writes outside of allocations and into freed memory, and lists allocations that are still
  * alive.
  *
- * Each allocation of the user has a guard. Its zones are the RILL__RED_ZONE bytes before and after the allocation,
- * which contain a pattern. They are compared with the pattern when the allocation is freed and when the host
- * synchronizes. Freed memory is filled with another pattern and kept back until enough other memory has been freed
+ * Each allocation of the user has a guard.  Its zones are the RILL__RED_ZONE bytes before and after the allocation,
+ * which contain a pattern.  They are compared with the pattern when the allocation is freed and when the host
+ * synchronizes.  Freed memory is filled with another pattern and kept back until enough other memory has been freed
  * after it; then it is compared and released.
  *
  * Memory of a pool is written in the order of the stream: the zones after the allocation, the content after the free.
- * So a guard may have an event, `pending`; nothing is compared before the event is complete. If the stream cannot take
+ * So a guard may have an event, `pending`; nothing is compared before the event is complete.  If the stream cannot take
  * this work, because it is held or capturing, nothing is written: the allocation then has no zones and is not kept
- * back. GPU memory is written and read through a stream that the device has for this purpose, host memory by the host.
+ * back.  GPU memory is written and read through a stream that the device has for this purpose, host memory by the host.
  *
  * A mistake is reported once, as the failure of the next rill_free or synchronize of the device that would otherwise
- * succeed. The allocation is not compared again.
+ * succeed.  The allocation is not compared again.
  *
  * Invariants
  * - A guard is LIVE, in the list of live guards, from allocation to free; then it may be KEPT, in the list of kept
  *   guards.
- * - The lock guards both lists; no other lock is taken under it. A thread that compares memory takes the turn before
- *   the lock. The turn is held while the device's own stream works, which waits for no other work.
+ * - The lock guards both lists; no other lock is taken under it.  A thread that compares memory takes the turn before
+ *   the lock.  The turn is held while the device's own stream works, which waits for no other work.
  * - The memory of a KEPT guard is released, and the guard is freed, by the thread that removed it from the list in its
  *   turn.
  * - A guard that is dropped while another thread compares it (`pins`) is freed by that thread.
@@ -80,38 +80,38 @@ rill_status rill__guard_new(struct rill__device *device, struct rill__guard **ou
 /* Frees a guard whose allocation was not made, or that is in no list. */
 void rill__guard_free(struct rill__guard *guard);
 
-/* Adds the guard of a new allocation to the list. The caller has set begin, size, kind and everything else that is
- * known. If `zoned` is set, the allocation has both zones, and they are written now: on `stream`, or immediately if it
+/* Adds the guard of a new allocation to the list.  The caller has set begin, size, kind and everything else that is
+ * known.  If `zoned` is set, the allocation has both zones, and they are written now: on `stream`, or immediately if it
  * is NULL, when no work may use the memory. */
 void rill__guard_enter(struct rill__guard *guard, struct rill__stream *stream);
 
 /* Called before and after an operation that moves an allocation's pages but not its zones, which are then written
- * again. The allocation must not be freed meanwhile. */
+ * again.  The allocation must not be freed meanwhile. */
 void rill__guard_suspend(struct rill__guard *guard);
 void rill__guard_resume(struct rill__guard *guard);
 
 /* Removes a LIVE guard without checking its memory. */
 void rill__guard_drop(struct rill__guard *guard);
-/* Waits for comparisons that started earlier. Call it before memory is returned to the driver. */
+/* Waits for comparisons that started earlier.  Call it before memory is returned to the driver. */
 void rill__guards_wait_for_turn(struct rill__device *device);
 
 /* ---- freed ---- */
 
-/* Fills memory that a stream frees at this point, and keeps it back. Returns false, having changed nothing, if it
+/* Fills memory that a stream frees at this point, and keeps it back.  Returns false, having changed nothing, if it
  * cannot. */
 bool rill__guard_keep_in_order(struct rill__guard *guard, struct rill__stream *stream);
 
-/* Compares the zones of memory that no work uses. If `keeps` is set, fills the memory and keeps it back. Returns false
- * if the memory is not kept back; the guard is still LIVE then. Call it outside epochs. */
+/* Compares the zones of memory that no work uses.  If `keeps` is set, fills the memory and keeps it back.  Returns
+ * false if the memory is not kept back; the guard is still LIVE then.  Call it outside epochs. */
 bool rill__guard_end(struct rill__guard *guard, bool keeps);
 
 /* Drivers may wait for the work of the device when they free memory of rill_alloc, and for the work of all devices if
- * the memory is pinned or managed. So the work that the caller may wait for decides what can be released. Memory of a
+ * the memory is pinned or managed.  So the work that the caller may wait for decides what can be released.  Memory of a
  * pool can always be released. */
 enum rill__guard_wait { RILL__WAITS_FOR_NOTHING, RILL__WAITS_FOR_DEVICE, RILL__WAITS_FOR_ALL };
 
-/* Release memory that is kept back: everything beyond the limit, or everything, of one pool or of all (NULL). Only
- * memory whose event is complete is released. rill__guards_flush returns true if there was any. Call them outside
+/* Release memory that is kept back: everything beyond the limit, or everything, of one pool or of all (NULL).  Only
+ * memory whose event is complete is released.  rill__guards_flush returns true if there was any.  Call them outside
  * epochs. */
 void rill__guards_trim(struct rill__device *device, enum rill__guard_wait wait);
 bool rill__guards_flush(struct rill__device *device, const struct rill__object *pool, enum rill__guard_wait wait);
@@ -123,8 +123,8 @@ void rill__guards_yield(struct rill__device *device, const struct rill__object *
 
 /* ---- checking ---- */
 
-/* Compares all zones, and the memory that is kept back: its first bytes, or all bytes if `all` is set. Fails if
- * mistakes were found since the last such failure. Call it outside epochs. */
+/* Compares all zones, and the memory that is kept back: its first bytes, or all bytes if `all` is set.  Fails if
+ * mistakes were found since the last such failure.  Call it outside epochs. */
 rill_status rill__guards_check_(struct rill__device *device, bool all);
 static inline rill_status rill__guards_check(struct rill__device *device, bool all) {
   return rill__is_guarded(device) ? rill__guards_check_(device, all) : RILL_OK;

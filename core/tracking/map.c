@@ -29,7 +29,7 @@ void rill__allocation_destroy(struct rill__object *object) {
 
 /* ---- several imports of one address ---- */
 
-/* Removes the import that returned `p`, or returns NULL if there is none. Call it under the lock. */
+/* Removes the import that returned `p`, or returns NULL if there is none.  Call it under the lock. */
 static struct rill__allocation *take_out_import(struct rill__allocation *first, const void *p) {
   struct rill__allocation **at = &first;
   while (*at != NULL && (*at)->pointer != (uintptr_t)p) at = &(*at)->same;

@@ -9,7 +9,7 @@
 bool rill__memory_know(struct rill__allocation *allocation);
 void rill__memory_forget(struct rill__allocation *allocation);
 
-/* Adds an allocation to the map. Returns false if it overlaps another allocation, which is then stored in
+/* Adds an allocation to the map.  Returns false if it overlaps another allocation, which is then stored in
  * `overlapping`, or if memory ran out. */
 bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping);
 
@@ -18,11 +18,11 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out);
 void rill__memory_put_back(struct rill__allocation *allocation);
 
-/* Adds an import of an address that may have been imported before; imports of one address are linked. Call it under the
- * lock. Returns false if there is no host memory. */
+/* Adds an import of an address that may have been imported before; imports of one address are linked.  Call it under
+ * the lock.  Returns false if there is no host memory. */
 bool rill__import_put_in(struct rill__allocation *import);
 
-/* Adds a last use to an allocation and takes it over. Fails if the allocation was freed meanwhile. */
+/* Adds a last use to an allocation and takes it over.  Fails if the allocation was freed meanwhile. */
 struct rill__last_use;
 rill_status rill__memory_note_last_use(struct rill__allocation *allocation, struct rill__last_use *last_use);
 

@@ -14,8 +14,8 @@ struct leaf {
   _Atomic(struct rill__allocation *) last[ENTRIES]; /* for each grain, the last allocation that begins in it */
 };
 
-/* A node of the levels above. An entry is 0, the address of an allocation, or, with the lowest bit set, the address of
- * a node. The nodes below level 1 are leaves. */
+/* A node of the levels above.  An entry is 0, the address of an allocation, or, with the lowest bit set, the address of
+ * a node.  The nodes below level 1 are leaves. */
 struct node {
   _Atomic uintptr_t entries[ENTRIES];
 };

@@ -1,20 +1,20 @@
 /* The map from addresses to allocations, which is searched on every copy and fill without a lock and without the
  * driver.
  *
- * It is a tree over 48 bits of address, with four levels of 1024 entries. An entry of the upper three levels is empty,
- * or the only allocation in its span (which it may fill entirely or partly), or a node of the level below. So an
- * allocation that has a span to itself costs one entry, and only neighbours are distinguished at lower levels. A leaf
+ * It is a tree over 48 bits of address, with four levels of 1024 entries.  An entry of the upper three levels is empty,
+ * or the only allocation in its span (which it may fill entirely or partly), or a node of the level below.  So an
+ * allocation that has a span to itself costs one entry, and only neighbours are distinguished at lower levels.  A leaf
  * covers 256 KiB in grains of 256 bytes and records where allocations begin: one bit for each grain and, if the bit is
- * set, the list of allocations that begin in the grain, the last one first. The allocation that may contain an address
- * is the last one that begins at or before it, or otherwise the one that reaches into the leaf from below. So adding or
- * removing an allocation costs a handful of stores, whatever its size up to hundreds of MiB, and a search reads at most
- * one entry per level.
+ * set, the list of allocations that begin in the grain, the last one first.  The allocation that may contain an address
+ * is the last one that begins at or before it, or otherwise the one that reaches into the leaf from below.  So adding
+ * or removing an allocation costs a handful of stores, whatever its size up to hundreds of MiB, and a search reads at
+ * most one entry per level.
  *
- * An allocation may begin anywhere and have any size. Allocations do not overlap, except with allocations whose memory
+ * An allocation may begin anywhere and have any size.  Allocations do not overlap, except with allocations whose memory
  * was freed without rill's knowledge; a search for an address of those may or may not find them.
  *
- * Nodes are never freed. Readers are inside an epoch, writers hold a lock of their own, and an allocation that was
- * removed is freed with rill__object_defer. A reader that searches for an address in an allocation that exists
+ * Nodes are never freed.  Readers are inside an epoch, writers hold a lock of their own, and an allocation that was
+ * removed is freed with rill__object_defer.  A reader that searches for an address in an allocation that exists
  * throughout the search finds it: concurrent changes affect other places, and the result is checked against its own
  * bounds.
  */
@@ -54,7 +54,7 @@ struct rill__allocation {
   bool variable;                           /* a variable of a module; must not be freed */
   _Atomic bool exported;                   /* other processes may use the memory */
   _Atomic(struct rill__allocation *) next; /* the allocation before it in the same grain; used by the map */
-  /* Memory of another process; `pointer` is what the import returned. A driver may return one address several times;
+  /* Memory of another process; `pointer` is what the import returned.  A driver may return one address several times;
    * the map contains one of these imports, and the others are linked from it. */
   bool imported;
   uintptr_t pointer;
@@ -70,11 +70,11 @@ struct rill__allocation {
   struct rill__deferred_free deferred;
 };
 
-/* Returns the allocation that contains `p`, or NULL. Call it only inside an epoch. */
+/* Returns the allocation that contains `p`, or NULL.  Call it only inside an epoch. */
 struct rill__allocation *rill__ranges_find(const void *p);
 
-/* Call these and the functions below under the writers' lock. `insert` returns false, having changed nothing, if memory
- * ran out or the range is not within 48 bits. */
+/* Call these and the functions below under the writers' lock.  `insert` returns false, having changed nothing, if
+ * memory ran out or the range is not within 48 bits. */
 bool rill__ranges_insert(struct rill__allocation *allocation);
 void rill__ranges_remove(struct rill__allocation *allocation);
 
