@@ -166,6 +166,7 @@ static void free_comm(struct comm *comm) {
 static void *end_apart(void *argument) {
   struct comm *comm = argument;
   rill__comm_watch_remove(comm);
+  if (comm->engine->drain != NULL) comm->engine->drain(comm);
   pthread_mutex_lock(&comm->lock);
   while (comm->broken && !comm->aborted) (void)pthread_cond_wait(&comm->changed, &comm->lock);
   pthread_mutex_unlock(&comm->lock);
@@ -235,6 +236,7 @@ static void at_exit(void) {
   if (all.forked) return;
   wait_for_apart(rill__comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
   rill__comm_watch_stop();
+  rill__comm_local_stop();
   wait_for_apart(0, FOR_WATCH * UINT64_C(1000000000));
 }
 

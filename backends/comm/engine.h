@@ -1,8 +1,8 @@
 /* What the parts of rill_comm share, and the contract of an engine.
  *
- * rill_comm stands on rill's public interface alone.  An engine (NCCL, RCCL, MPI) joins ranks and takes operations;
- * comm.c keeps the handles, join.c joins, operation.c checks and groups, watch.c keeps the deadlines of engines that
- * have none.
+ * rill_comm stands on rill's public interface alone.  An engine (NCCL, RCCL, MPI, or local.c for threads of one
+ * process) joins ranks and takes operations; comm.c keeps the handles, join.c joins, operation.c checks and groups,
+ * watch.c keeps the deadlines of engines that have none, parts.c holds streams of the CPU.
  *
  * A communicator, in the order of its life: joined; broken (once, by whoever is first: a deadline, an error of the
  * engine, rill_comm_abort), which calls engine->abort once; ended by its last reference, which calls engine->end once,
@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 /* ---- failures ---- */
@@ -60,6 +61,14 @@ extern _Thread_local struct comm_error rill__comm_last_error;
     const rill_status try_status_ = (call);                                       \
     if (try_status_ != RILL_OK) return rill__comm_fail_rill(try_status_, (what)); \
   } while (0)
+
+/* An invariant of our own, where core checks its own; a caller's mistake is a status. */
+#ifdef RILL_CHECKS
+#define COMM_ASSERT(condition) \
+  ((condition) ? (void)0 : (void)(fprintf(stderr, "%s:%d: rill_comm: %s\n", __FILE__, __LINE__, #condition), abort()))
+#else
+#define COMM_ASSERT(condition) ((void)sizeof(condition))
+#endif
 
 /* Opens a public function: its name, and the object that errors name. */
 void rill__comm_enter(const char *api);
@@ -179,12 +188,14 @@ struct comm_engine {
   size_t max_count; /* elements of an operation */
   bool keeps_deadlines, needs_scratch;
   bool compares_messages; /* a receive that does not fit what was sent fails by itself */
-  bool notes;             /* it tells rill itself when its operations ran */
+  bool takes_empty;       /* operations of no elements too, to compare them */
+  bool joins_in_time; /* `join` and `split` keep the deadline of their communicators, and run on the caller's thread */
+  bool notes;         /* it tells rill itself when its operations ran */
 
   /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
   rill_status (*start)(void);
   uint32_t (*version)(void);
-  rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]);
+  rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]); /* NULL: its ids come from elsewhere */
   /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
   rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
   /* Joins the ranks of `parent` with the same color to `child`, whose rank and ranks it sets; 0 ranks: of
@@ -199,7 +210,10 @@ struct comm_engine {
   bool (*interrupt)(struct comm *comm);
   /* Ends the operations under way.  A submission may still be inside, if the engine cannot be interrupted. */
   void (*abort)(struct comm *comm);
-  /* Frees what the engine has, after abort too; may block until all that was submitted has ended. */
+  /* Waits until all that was submitted has ended; optional.  Until then the engine may break the communicator, and
+   * afterwards it does not. */
+  void (*drain)(struct comm *comm);
+  /* Frees what the engine has, after abort too; without `drain` it may block as that does. */
   void (*end)(struct comm *comm);
   /* The thread that keeps deadlines begins: its queries must not disturb captures; optional. */
   void (*begin_watch)(void);
@@ -212,7 +226,48 @@ struct comm_engine {
                       uint8_t bytes[COMM_ID_BYTES]);
 };
 
-extern const struct comm_engine rill__comm_nccl, rill__comm_rccl;
+extern const struct comm_engine rill__comm_nccl, rill__comm_rccl, rill__comm_local;
+
+/* In ids, and as the backend of the local engine: devices of RILL_BACKEND_CPU, but ranks of one process. */
+enum { COMM_LOCAL = 16 };
+
+/* ---- streams of the CPU (parts.c) ---- */
+
+struct comm_part;
+
+/* What an engine has for its parts. */
+struct comm_parts {
+  pthread_mutex_t lock; /* guards all parts; never held across a call of rill's */
+  pthread_cond_t changed;
+  rill_stream stream;                           /* what gates are recorded on */
+  void (*changed_part)(struct comm_part *part); /* under the lock: `reached` or `armed` was set; optional */
+};
+
+struct comm_part {
+  struct comm_part *next; /* of one submission */
+  struct comm_parts *of;
+  rill_stream stream; /* retained */
+  rill_event gate;
+  uint32_t left;        /* operations that have not ended; after the submission the engine's thread's */
+  bool failed;          /* the same */
+  uint32_t references;  /* the host call, and whoever has the operations: the last one frees the struct */
+  bool reached, armed;  /* the host call has run; the stream has both, or never will */
+  rill_status reported; /* by the host call, or why it is not there */
+  void *works;          /* the engine's */
+};
+
+/* Finds the part of an operation's stream in the list, or adds one; counts the operation in. */
+rill_status rill__comm_part_of(struct comm_parts *of, const struct comm_op *op, struct comm_part **list,
+                               struct comm_part **out);
+/* Frees parts that were not submitted. */
+void rill__comm_parts_free(struct comm_part *parts);
+/* Gives the streams what belongs to the parts, and the parts to the engine's thread; if `refused` is a failure, or from
+ * the first failure on, without the streams. */
+rill_status rill__comm_parts_submit(struct comm_part *parts, rill_status refused);
+/* On the engine's thread: an operation of a part was dropped. */
+void rill__comm_part_fail(struct comm_part *part, const struct comm_error *why);
+/* An operation has ended; true if it was the last one, and the part is not to be used any more. */
+bool rill__comm_part_end_one(struct comm_part *part);
 
 /* What the MPI engine, a library of its own, needs of this one. */
 struct comm_services {
@@ -222,6 +277,13 @@ struct comm_services {
   rill_status (*fail_rill)(rill_status status, const char *what);
   const struct comm_error *(*last_error)(void);
   void (*break_comm)(struct comm *comm, const struct comm_error *why, bool apart);
+  rill_status (*part_of)(struct comm_parts *of, const struct comm_op *op, struct comm_part **list,
+                         struct comm_part **out);
+  void (*parts_free)(struct comm_part *parts);
+  rill_status (*parts_submit)(struct comm_part *parts, rill_status refused);
+  void (*part_fail)(struct comm_part *part, const struct comm_error *why);
+  bool (*part_end_one)(struct comm_part *part);
+  void (*divide)(uint32_t type, void *data, size_t count, uint32_t divisor);
 };
 
 /* What it exports; NULL if it was built for another version. */
@@ -229,6 +291,14 @@ struct comm_services {
 typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services *services, uint32_t version);
 
 /* ---- between the files ---- */
+
+/* into becomes `into` OPERATOR `with`, `count` elements; an average is a sum here (reduce.c). */
+void rill__comm_combine(uint32_t type, uint32_t op, void *into, const void *with, size_t count);
+/* What RILL_COMM_AVERAGE does to a sum of `divisor` ranks. */
+void rill__comm_divide(uint32_t type, void *data, size_t count, uint32_t divisor);
+
+/* At exit: ends the thread of the local engine. */
+void rill__comm_local_stop(void);
 
 /* The engine of a backend's devices, started. */
 rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine **out);

@@ -17,8 +17,11 @@ static const struct comm_error *last_error(void) { return &rill__comm_last_error
 
 /* Its plugins look for the symbols of the MPI library, so that is opened for all to see. */
 static void open_mpi(void) {
-  static const struct comm_services services = { rill__comm_fail, rill__comm_fail_native, rill__comm_fail_rill,
-                                                 last_error, rill__comm_break };
+  static const struct comm_services services = {
+    rill__comm_fail,      rill__comm_fail_native,  rill__comm_fail_rill,  last_error,
+    rill__comm_break,     rill__comm_part_of,      rill__comm_parts_free, rill__comm_parts_submit,
+    rill__comm_part_fail, rill__comm_part_end_one, rill__comm_divide
+  };
   const char *chosen = secure_getenv("RILL_COMM_MPI");
   void *library = dlopen(chosen != NULL && chosen[0] != '\0' ? chosen : MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
   if (library == NULL) {
@@ -37,7 +40,7 @@ static rill_status start_mpi(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, open_mpi);
   COMM_REQUIRE(mpi != NULL, RILL_ERROR_UNSUPPORTED,
-               "the CPU communicates through MPI, whose engine could not be loaded: %s" COMM_HINT
+               "processes communicate through MPI on the CPU, and its engine could not be loaded: %s" COMM_HINT
                "install libopenmpi-dev or libmpich-dev and build rill again, or name the library in RILL_COMM_MPI",
                mpi_why);
   return mpi->start();
@@ -49,7 +52,7 @@ rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine *
     *out = mpi;
     return RILL_OK;
   }
-  static const struct comm_engine *const engines[] = { &rill__comm_nccl, &rill__comm_rccl };
+  static const struct comm_engine *const engines[] = { &rill__comm_nccl, &rill__comm_rccl, &rill__comm_local };
   for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
     if (engines[i]->backend != backend) continue;
     *out = engines[i];

@@ -12,7 +12,7 @@
 enum { ID_MAGIC = 0x6d6d6f63 }; /* "comm" */
 
 struct id {
-  uint32_t magic, backend; /* RILL_BACKEND_* of the engine that made it */
+  uint32_t magic, backend; /* that of the engine that made it */
   uint8_t bytes[COMM_ID_BYTES];
   uint8_t spare[sizeof(rill_comm_id) - 8 - COMM_ID_BYTES];
 };
@@ -24,6 +24,14 @@ void rill__comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t byte
   memcpy(out, &id, sizeof id);
 }
 
+/* The engine for ranks of one process. */
+static uint32_t engine_within(uint32_t backend) { return backend == RILL_BACKEND_CPU ? (uint32_t)COMM_LOCAL : backend; }
+
+/* That of an id, which was checked. */
+static uint32_t engine_of(const struct id *id, uint32_t backend) {
+  return backend == RILL_BACKEND_CPU ? id->backend : backend;
+}
+
 /* An id of MPI serves GPUs too. */
 static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct id *id) {
   memcpy(id, given, sizeof *id);
@@ -31,8 +39,10 @@ static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct i
   for (size_t i = 0; i < sizeof id->spare; i++) clean &= id->spare[i] == 0;
   COMM_REQUIRE(clean, RILL_ERROR_INVALID_ARGUMENT,
                "id is none" COMM_HINT "pass all bytes that rill_comm_id_create gave, as they are");
-  COMM_REQUIRE(id->backend == backend || id->backend == RILL_BACKEND_CPU, RILL_ERROR_WRONG_BACKEND,
-               "id is for devices of backend %u, the device is of backend %u", id->backend, backend);
+  const bool local = id->backend == COMM_LOCAL;
+  COMM_REQUIRE(id->backend == engine_within(backend) || id->backend == RILL_BACKEND_CPU, RILL_ERROR_WRONG_BACKEND,
+               "id is for devices of backend %u, the device is of backend %u", local ? RILL_BACKEND_CPU : id->backend,
+               backend);
   return RILL_OK;
 }
 
@@ -45,16 +55,16 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
   COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(rill__comm_engine_start(info.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(engine_within(info.backend), &engine));
   COMM_TRY(engine->make_id(bytes));
-  rill__comm_id_write(out, info.backend, bytes);
+  rill__comm_id_write(out, engine->backend, bytes);
   return RILL_OK;
 }
 
 /* ---- joining ---- */
 
-/* One joining, on a thread of its own where there is a deadline: the engines cannot be interrupted.  Whoever
- * comes last, the thread or the one who waits for it, frees it. */
+/* One joining, on a thread of its own where there is a deadline that the engine does not keep: those engines cannot be
+ * interrupted.  Whoever comes last, the thread or the one who waits for it, frees it. */
 struct join {
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -150,7 +160,7 @@ static rill_status wait_for_join(struct join *join, uint64_t timeout) {
 /* Joins, and returns the handles; takes the join over. */
 static rill_status run(struct join *join, rill_comm *out) {
   const uint64_t timeout = join->comms[0]->timeout;
-  if (timeout == 0) {
+  if (timeout == 0 || join->comms[0]->engine->joins_in_time) {
     (void)run_join(join);
   } else if (rill__comm_run_apart(run_join, join)) {
     COMM_TRY(wait_for_join(join, timeout));
@@ -223,7 +233,7 @@ rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_
   COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   struct join *join = NULL;
-  COMM_TRY(rill__comm_engine_start(info.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(engine_of(&checked, info.backend), &engine));
   COMM_TRY(new_join(1, &join));
   join->id = checked;
   const rill_status status = add_rank(join, engine, device, ranks, rank, &o);
@@ -232,7 +242,7 @@ rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_
   return status;
 }
 
-/* The devices are of one backend, each once. */
+/* The devices are of one backend, each GPU once. */
 static rill_status check_devices(const rill_device *devices, uint32_t count, rill_device_info *first) {
   for (uint32_t i = 0; i < count; i++) {
     rill_device_info info = RILL_DEVICE_INFO_INIT;
@@ -240,7 +250,7 @@ static rill_status check_devices(const rill_device *devices, uint32_t count, ril
     if (i == 0) *first = info;
     COMM_REQUIRE(info.backend == first->backend, RILL_ERROR_WRONG_BACKEND,
                  "devices[%u] is of backend %u, devices[0] of backend %u", i, info.backend, first->backend);
-    for (uint32_t j = 0; j < i; j++) {
+    for (uint32_t j = 0; j < i && info.backend != RILL_BACKEND_CPU; j++) {
       COMM_REQUIRE(!rill_device_equal(devices[i], devices[j]), RILL_ERROR_INVALID_ARGUMENT,
                    "devices[%u] and devices[%u] are the same", j, i);
     }
@@ -258,15 +268,13 @@ rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, con
   rill_device_info first = RILL_DEVICE_INFO_INIT;
   rill_comm_options o = RILL_COMM_OPTIONS_INIT;
   COMM_TRY(check_devices(devices, count, &first));
-  COMM_REQUIRE(first.backend != RILL_BACKEND_CPU, RILL_ERROR_UNSUPPORTED,
-               "on the CPU each rank is a process" COMM_HINT "see rill/comm_mpi.h");
   COMM_TRY(read_options(options, &o));
   COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   struct join *join = NULL;
-  COMM_TRY(rill__comm_engine_start(first.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(engine_within(first.backend), &engine));
   COMM_TRY(new_join(count, &join));
-  join->id.backend = first.backend;
+  join->id.backend = engine->backend;
   rill_status status = engine->make_id(join->id.bytes);
   for (uint32_t i = 0; i < count && status == RILL_OK; i++) {
     status = add_rank(join, engine, devices[i], count, i, &o);

@@ -1,12 +1,8 @@
 /* MPI, for the CPU: a library of its own, which rill_comm loads.
  *
- * What was submitted to one stream at one time is a part.  Its stream gets a host call, which tells that the stream has
- * come here, and a wait for the part's gate, an event that nobody has recorded: so the stream is held, and no worker of
- * the device waits.  One thread makes MPI progress.  It begins the operations of each communicator in the order of
- * their submission, as soon as their streams have come, and when the last one of a part has ended it records the gate.
- *
- * A broken communicator's parts are dropped: their streams are failed, and the gates go without a record, which fails
- * what the streams are held with.
+ * Operations hold their streams in parts (parts.c).  One thread makes MPI progress: it begins the operations of each
+ * communicator in the order of their submission, as soon as their streams have come, and ends their parts.  Those of a
+ * broken communicator are dropped.
  *
  * No call of MPI's is made after MPI_Finalize, whoever calls it: it begins with the attributes of MPI_COMM_SELF, and
  * one of them is ours. */
@@ -19,7 +15,9 @@
 
 const struct comm_services *rill__comm_mpi_services;
 
-struct mpi_engine rill__comm_mpi_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+struct mpi_engine rill__comm_mpi_engine = {
+  .parts = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER },
+};
 
 rill_status rill__comm_mpi_fail(int code, const char *call) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -34,13 +32,13 @@ rill_status rill__comm_mpi_fail(int code, const char *call) {
 /* MPI_Finalize begins, or `engine` does it itself. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   rill__comm_mpi_engine.stop = rill__comm_mpi_engine.finalized = true;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
   while ((rill__comm_mpi_engine.started && !rill__comm_mpi_engine.stopped) || rill__comm_mpi_engine.calling > 0) {
-    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   }
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   rill__comm_mpi_types_free();
   return MPI_SUCCESS;
 }
@@ -48,9 +46,9 @@ static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
 /* A process that fails leaves without a word, so that mpirun ends the others, which may be waiting for it. */
 static void at_exit(int status, void *unused) {
   (void)unused;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   const bool orderly = status == 0 && !rill__comm_mpi_engine.any_dead && !rill__comm_mpi_engine.finalized;
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   if (orderly) (void)MPI_Finalize();
 }
 
@@ -97,10 +95,10 @@ static rill_status begin_mpi(void) {
                level, MPI_THREAD_MULTIPLE);
   rill_device cpu;
   COMM_TRY_RILL(rill_device_open("cpu", &cpu), "the CPU");
-  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &rill__comm_mpi_engine.stream),
+  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &rill__comm_mpi_engine.parts.stream),
                 "a stream");
   rill__comm_mpi_types_make();
-  comm_init_condition(&rill__comm_mpi_engine.changed); /* nobody waits yet */
+  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* nobody waits yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;
@@ -123,19 +121,19 @@ static rill_status start(void) {
 
 /* Around MPI's calls of threads other than the one that makes progress. */
 static rill_status enter_mpi(void) {
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   const bool finalized = rill__comm_mpi_engine.finalized;
   if (!finalized) rill__comm_mpi_engine.calling++;
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   COMM_REQUIRE(!finalized, RILL_ERROR_UNSUPPORTED, "MPI has been finalized in this process");
   return RILL_OK;
 }
 
 static void leave_mpi(void) {
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   rill__comm_mpi_engine.calling--;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
 static uint32_t version(void) {
@@ -149,18 +147,9 @@ static uint32_t version(void) {
 /* ---- ids and joining ---- */
 
 struct id {
-  enum { OF_WORLD, OF_WORLD_BY_ID, OF_HANDLE } kind;
+  enum { OF_WORLD, OF_HANDLE } kind;
   int32_t handle; /* MPI_Comm_c2f */
-  uint64_t number;
 };
-
-static rill_status make_id(uint8_t bytes[COMM_ID_BYTES]) {
-  struct timespec time;
-  (void)clock_gettime(CLOCK_REALTIME, &time);
-  const struct id id = { OF_WORLD_BY_ID, 0, (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec };
-  memcpy(bytes, &id, sizeof id);
-  return RILL_OK;
-}
 
 static rill_status world(uint32_t *ranks, uint32_t *rank) {
   int n = 0, i = 0;
@@ -187,25 +176,19 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
   leave_mpi();
   COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", librill_comm_mpi \"%.*s\"",
                first_line(library), library, first_line(own), own);
-  const struct id id = { OF_HANDLE, handle, 0 };
+  const struct id id = { OF_HANDLE, handle };
   memcpy(bytes, &id, sizeof id);
   *ranks = (uint32_t)n;
   *rank = (uint32_t)i;
   return RILL_OK;
 }
 
-/* Fails in all ranks if one of them has another id or number of ranks. */
-static rill_status check_same(MPI_Comm mpi, const struct id *id, uint32_t ranks, uint32_t rank) {
-  const uint64_t own[2] = { id->number, ranks };
-  uint64_t least[2], most[2];
+/* Fails in all ranks if two have joined as the same. */
+static rill_status check_same(MPI_Comm mpi, uint32_t ranks, uint32_t rank) {
   int given = 0;
-  (void)MPI_Allreduce(own, least, 2, MPI_UINT64_T, MPI_MIN, mpi);
-  (void)MPI_Allreduce(own, most, 2, MPI_UINT64_T, MPI_MAX, mpi);
   (void)MPI_Comm_rank(mpi, &given);
   int wrong = (uint32_t)given != rank, any = 0;
   (void)MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, mpi);
-  COMM_REQUIRE(memcmp(least, most, sizeof most) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "the processes did not join with the same id" COMM_HINT "join several communicators in the same order");
   COMM_REQUIRE(!any, RILL_ERROR_INVALID_ARGUMENT, "two processes joined as the same rank, this one as rank %u of %u",
                rank, ranks);
   return RILL_OK;
@@ -225,7 +208,7 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   const int code = MPI_Comm_split(from, 0, (int)rank, out);
   if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_split");
   (void)MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
-  const rill_status status = check_same(*out, &id, ranks, rank);
+  const rill_status status = check_same(*out, ranks, rank);
   if (status != RILL_OK) (void)MPI_Comm_free(out);
   return status;
 }
@@ -246,10 +229,10 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   }
   *joined = (struct joined){ .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked };
   comm->native = joined;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->next = rill__comm_mpi_engine.all;
   rill__comm_mpi_engine.all = joined;
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   return RILL_OK;
 }
 
@@ -310,21 +293,27 @@ static rill_status pass(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_
 
 static void abort_comm(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->dead = rill__comm_mpi_engine.any_dead = true;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
+}
+
+static void drain(struct comm *comm) {
+  struct joined *joined = comm->native;
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
+  while (joined->outstanding > 0 && !rill__comm_mpi_engine.stopped)
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
 static void end(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
-  while (joined->outstanding > 0 && !rill__comm_mpi_engine.stopped)
-    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   struct joined **link = &rill__comm_mpi_engine.all;
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   if (!joined->dead && enter_mpi() == RILL_OK) {
     (void)MPI_Comm_free(&joined->mpi);
     (void)MPI_Comm_free(&joined->apart);
@@ -336,85 +325,33 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-void rill__comm_mpi_leave_part(struct part *part) {
-  (void)rill_event_release(part->gate);
-  (void)rill_stream_release(part->stream);
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
-  const bool last = --part->references == 0;
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
-  if (last) free(part);
-}
-
-/* The host call: a stream has come to a part. */
-static void reach(void *user, rill_status stream_status) {
-  struct part *part = user;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
-  part->reached = true;
-  if (part->reported == RILL_OK) part->reported = stream_status;
-  const bool last = --part->references == 0;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
-  if (last) free(part);
-}
-
-static rill_status new_part(const struct comm_op *op, struct part **list, struct part **out) {
-  bool capturing = false;
-  COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
-  COMM_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED, "a graph of the CPU cannot hold communication");
-  struct part *part = calloc(1, sizeof *part);
-  COMM_REQUIRE(part != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation");
-  part->references = 2;
-  part->next = *list;
-  *list = *out = part;
-  char label[160];
-  const bool named = op->comm->label[0] != '\0';
-  (void)snprintf(label, sizeof label, "%s %llu%s%s, rank %u of %u, %zu bytes", comm_kind_name(op->kind),
-                 (unsigned long long)op->number, named ? " of " : "", op->comm->label, op->comm->rank, op->comm->ranks,
-                 comm_bytes(op));
-  COMM_TRY_RILL(rill_stream_retain(op->stream), "stream");
-  part->stream = op->stream;
-  COMM_TRY_RILL(rill_event_create(op->comm->device, RILL_EVENT_OPTIONS(.label = label), &part->gate), "an event");
-  return RILL_OK;
-}
-
-static struct part *find_part(struct part *list, rill_stream stream) {
-  while (list != NULL && !rill_stream_equal(list->stream, stream)) list = list->next;
-  return list;
-}
-
 /* The work of operations, linked in their order, and the parts that they are in. */
-static rill_status new_works(const struct comm_op *ops, size_t count, struct work **works, struct part **parts) {
+static rill_status new_works(const struct comm_op *ops, size_t count, struct work **works, struct comm_part **parts) {
   for (size_t i = 0; i < count; i++) {
-    struct part *part = find_part(*parts, ops[i].stream);
-    if (part == NULL) COMM_TRY(new_part(&ops[i], parts, &part));
+    struct comm_part *part = NULL;
+    COMM_TRY(rill__comm_part_of(&rill__comm_mpi_engine.parts, &ops[i], parts, &part));
     struct work *work = calloc(1, sizeof *work);
     COMM_REQUIRE(work != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation");
     work->op = ops[i];
     work->part = part;
     work->request = MPI_REQUEST_NULL;
-    part->left++;
     *works = work;
     works = &work->next;
   }
   return RILL_OK;
 }
 
-static void free_all(struct work *works, struct part *parts) {
+static void free_all(struct work *works, struct comm_part *parts) {
   while (works != NULL) {
     struct work *work = works;
     works = work->next;
     free(work);
   }
-  while (parts != NULL) {
-    struct part *part = parts;
-    parts = part->next;
-    part->references = 1;
-    rill__comm_mpi_leave_part(part);
-  }
+  rill__comm_parts_free(parts);
 }
 
 static void queue_all(struct work *works) {
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   while (works != NULL) {
     struct work *work = works;
     works = work->next;
@@ -424,46 +361,19 @@ static void queue_all(struct work *works) {
     joined->last = &work->next;
     joined->outstanding++;
   }
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
-}
-
-/* Lets the progress thread have a part, whose stream has what belongs to it or, with a failure, has not. */
-static void arm(struct part *part, rill_status failure, bool called) {
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
-  if (failure != RILL_OK) part->reported = failure;
-  if (!called) part->references--;
-  part->armed = true;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
-}
-
-static rill_status submit_part(struct part *part) {
-  rill_status status = rill_stream_host_call(part->stream, reach, part);
-  const bool called = status == RILL_OK;
-  if (called) status = rill_stream_wait_event(part->stream, part->gate, 0);
-  if (status != RILL_OK) (void)rill__comm_fail_rill(status, "stream");
-  arm(part, status, called);
-  return status;
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
 static rill_status submit(const struct comm_op *ops, size_t count) {
   struct work *works = NULL;
-  struct part *parts = NULL;
+  struct comm_part *parts = NULL;
   const rill_status made = new_works(ops, count, &works, &parts);
   if (made != RILL_OK) {
     free_all(works, parts);
     return made;
   }
   queue_all(works);
-  rill_status status = RILL_OK;
-  for (struct part *part = parts, *next; part != NULL; part = next) {
-    next = part->next; /* armed, it may end at once */
-    if (status == RILL_OK) {
-      status = submit_part(part);
-    } else {
-      arm(part, status, false);
-    }
-  }
+  const rill_status status = rill__comm_parts_submit(parts, RILL_OK);
   if (status == RILL_OK) return RILL_OK;
   /* The others have started what this rank cannot: it is over. */
   const struct comm_error why = *rill__comm_mpi_services->last_error();
@@ -480,11 +390,11 @@ static const struct comm_engine comm_mpi = {
   .notes = true,
   .start = start,
   .version = version,
-  .make_id = make_id,
   .join = join,
   .split = split,
   .submit = submit,
   .abort = abort_comm,
+  .drain = drain,
   .end = end,
   .world = world,
   .of_handle = of_handle,

@@ -10,22 +10,17 @@ extern const struct comm_services *rill__comm_mpi_services;
 #define rill__comm_fail rill__comm_mpi_services->fail
 #define rill__comm_fail_native rill__comm_mpi_services->fail_native
 #define rill__comm_fail_rill rill__comm_mpi_services->fail_rill
-
-struct part {
-  struct part *next;  /* of one submission */
-  rill_stream stream; /* retained */
-  rill_event gate;
-  uint32_t left;        /* operations that have not ended; after the submission the progress thread's */
-  bool failed;          /* the same */
-  uint32_t references;  /* the host call, and whoever has the operations: the last one frees the struct */
-  bool reached, armed;  /* the host call has run; the stream has both, or never will */
-  rill_status reported; /* by the host call, or why it is not there */
-};
+#define rill__comm_part_of rill__comm_mpi_services->part_of
+#define rill__comm_parts_free rill__comm_mpi_services->parts_free
+#define rill__comm_parts_submit rill__comm_mpi_services->parts_submit
+#define rill__comm_part_fail rill__comm_mpi_services->part_fail
+#define rill__comm_part_end_one rill__comm_mpi_services->part_end_one
+#define rill__comm_divide rill__comm_mpi_services->divide
 
 struct work {
   struct work *next;
   struct comm_op op;
-  struct part *part;
+  struct comm_part *part;
   MPI_Request request;
   bool awaits;   /* a receive whose message has not been seen yet */
   void *own_dst; /* where MPI does not work in place as asked */
@@ -45,19 +40,15 @@ struct joined {
 };
 
 extern struct mpi_engine {
-  pthread_mutex_t lock; /* guards all of this, and all parts; never held across a call of MPI's or rill's */
-  pthread_cond_t changed;
+  struct comm_parts parts; /* the lock guards all of this; never held across a call of MPI's or rill's */
   struct joined *all;
   bool started, stop, stopped, finalized, any_dead;
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  rill_stream stream;  /* what gates are recorded on */
   struct work *active; /* started; only the progress thread's */
 } rill__comm_mpi_engine;
 
 /* Fails with what a call of MPI's gave. */
 rill_status rill__comm_mpi_fail(int code, const char *call);
-/* Releases what the engine has of a part. */
-void rill__comm_mpi_leave_part(struct part *part);
 void *rill__comm_mpi_progress(void *unused);
 
 #endif

@@ -1,5 +1,5 @@
 /* The thread that makes MPI progress: begins the operations whose streams have come, looks at those under way, and
- * records the gates of parts that have ended. */
+ * ends their parts. */
 #include "backends/comm/mpi_engine.h"
 #include "backends/comm/mpi_types.h"
 
@@ -157,36 +157,31 @@ static bool is_late(struct work *work) {
 
 /* A work that was taken out of all lists ends. */
 static void finish(struct work *work) {
-  struct part *part = work->part;
+  struct comm_part *part = work->part;
   struct joined *joined = work->op.comm->native;
   const struct comm_op *op = &work->op;
   if (work->own_dst != NULL && !part->failed) memcpy(op->dst, work->own_dst, op->count * op->size);
   const bool has_result = op->kind != COMM_REDUCE || op->peer == op->comm->rank;
   if (op->op == RILL_COMM_AVERAGE && has_result && !part->failed) {
-    rill__comm_mpi_divide(op->type, op->dst, op->count, op->comm->ranks);
+    rill__comm_divide(op->type, op->dst, op->count, op->comm->ranks);
   }
   if (op->number != 0 && !part->failed) {
     const rill_stream_note note = comm_note(op);
     (void)rill_stream_note_ran(part->stream, &note, work->since, comm_now());
   }
-  if (--part->left == 0) {
-    /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
-    if (!part->failed) (void)!rill_stream_record_event(rill__comm_mpi_engine.stream, part->gate, 0);
-    rill__comm_mpi_leave_part(part);
-  }
+  (void)rill__comm_part_end_one(part);
   free(work->own_dst);
   free(work);
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->outstanding--;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
 /* The same of a broken communicator's.  MPI may still use the buffers of what it has started. */
 static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
-  if (!work->part->failed) (void)!rill_stream_fail(work->part->stream, comm->failure.status, comm->failure.message);
-  work->part->failed = true;
+  rill__comm_part_fail(work->part, &comm->failure);
   if (work->request != MPI_REQUEST_NULL) work->own_dst = NULL;
   finish(work);
 }
@@ -238,14 +233,14 @@ static bool look(void) {
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
   if (looks < YIELDS) {
-    pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+    pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
     if (looks >= SPINS) (void)sched_yield();
-    pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+    pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   } else if (rill__comm_mpi_engine.active == NULL) {
-    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   } else {
     const struct timespec until = comm_after(looks < SHORT ? SHORT_NS : LONG_NS);
-    (void)pthread_cond_timedwait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock, &until);
+    (void)pthread_cond_timedwait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock, &until);
   }
 }
 
@@ -268,7 +263,7 @@ void *rill__comm_mpi_progress(void *unused) {
   (void)unused;
   uint32_t looks = 0; /* since something happened */
   bool rested = true;
-  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   while (!rill__comm_mpi_engine.stop) {
     struct work *ready = NULL, *dead = NULL;
     take_ready(&ready, &dead);
@@ -277,13 +272,13 @@ void *rill__comm_mpi_progress(void *unused) {
       rested = true;
       continue;
     }
-    pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+    pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
     rested = go_round(ready, dead);
     if (rested) looks = 0;
-    pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+    pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   }
   rill__comm_mpi_engine.stopped = true;
-  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
-  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
   return NULL;
 }

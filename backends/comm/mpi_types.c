@@ -95,25 +95,3 @@ MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op) {
     default: return MPI_MIN;
   }
 }
-
-#define DIVIDE(type, number, from, to)                                                              \
-  {                                                                                                 \
-    type *const values = data;                                                                      \
-    for (size_t i = 0; i < count; i++) values[i] = to((number)(from(values[i]) / (number)divisor)); \
-    return;                                                                                         \
-  }
-
-void rill__comm_mpi_divide(uint32_t type_of_data, void *data, size_t count, uint32_t divisor) {
-  switch (type_of_data) {
-    case RILL_COMM_INT8: DIVIDE(int8_t, int64_t, , (int8_t))
-    case RILL_COMM_UINT8: DIVIDE(uint8_t, uint64_t, , (uint8_t))
-    case RILL_COMM_INT32: DIVIDE(int32_t, int64_t, , (int32_t))
-    case RILL_COMM_UINT32: DIVIDE(uint32_t, uint64_t, , (uint32_t))
-    case RILL_COMM_INT64: DIVIDE(int64_t, int64_t, , )
-    case RILL_COMM_UINT64: DIVIDE(uint64_t, uint64_t, , )
-    case RILL_COMM_HALF: DIVIDE(rill_half, float, rill_half_to_float, rill_to_half)
-    case RILL_COMM_FLOAT: DIVIDE(float, float, , )
-    case RILL_COMM_DOUBLE: DIVIDE(double, double, , )
-    default: DIVIDE(rill_bfloat16, float, rill_bfloat16_to_float, rill_to_bfloat16)
-  }
-}

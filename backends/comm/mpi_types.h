@@ -11,7 +11,4 @@ void rill__comm_mpi_types_free(void);
 MPI_Datatype rill__comm_mpi_type(uint32_t type);
 MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op);
 
-/* What RILL_COMM_AVERAGE does to a sum of `divisor` ranks. */
-void rill__comm_mpi_divide(uint32_t type, void *data, size_t count, uint32_t divisor);
-
 #endif

@@ -148,11 +148,18 @@ static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   return status;
 }
 
-/* Takes out what has no elements: it was kept to be compared. */
+/* The numbers of operations that were not submitted are given again. */
+static void take_back_numbers(const struct comm_op *ops, size_t count) {
+  for (size_t i = count; i-- > 0;) {
+    if (ops[i].number != 0) ops[i].comm->numbered = ops[i].number - 1;
+  }
+}
+
+/* Takes out what has no elements, unless the engine compares it: it was kept to be compared. */
 static size_t take_out_empty(struct comm_op *ops, size_t count) {
   size_t left = 0;
   for (size_t i = 0; i < count; i++) {
-    if (ops[i].count > 0) ops[left++] = ops[i];
+    if (ops[i].count > 0 || ops[i].comm->engine->takes_empty) ops[left++] = ops[i];
   }
   return left;
 }
@@ -173,6 +180,7 @@ rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   if (status == RILL_OK) {
     number_operations(ops, count);
     status = submit_watched(ops, count);
+    if (status != RILL_OK) take_back_numbers(ops, count);
     unlock_all(comms, distinct);
   }
   if (comms != few) free(comms);
@@ -277,7 +285,8 @@ rill_status rill_comm_group_end(void) {
 
 static rill_status take(struct comm_op *op, struct group *group, bool *grouped) {
   COMM_TRY(check_arguments(op));
-  if (op->count == 0 && !rill__comm_checks()) return rill__comm_check_intact(op->comm);
+  const bool compared = rill__comm_checks() || op->comm->engine->takes_empty;
+  if (op->count == 0 && !compared) return rill__comm_check_intact(op->comm);
   *grouped = group != NULL;
   return *grouped ? add_to_group(group, op) : submit(op, 1);
 }

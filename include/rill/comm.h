@@ -4,7 +4,8 @@
  * is work of a stream, as a copy is: it takes its place between the kernels, events order it, and the host does not
  * wait.  The bytes are moved by the engine that the device's vendor or the machine's owner provides: NCCL on NVIDIA
  * GPUs, RCCL on AMD GPUs, MPI between processes on CPUs.  Each is a library of its own that is opened when a
- * communicator is first asked for; this library, rill_comm, stands beside rill.
+ * communicator is first asked for; this library, rill_comm, stands beside rill.  Between CPU ranks of one process it
+ * moves the bytes itself ("local"), so such ranks need no other library.
  *
  *     rill_comm_id id;                                       // one process makes it, and passes it to the others
  *     rill_comm_id_create(device, &id);
@@ -21,17 +22,34 @@
  * rill_comm_group_begin, the operations, rill_comm_group_end.  rill/comm_mpi.h has what concerns MPI: communicators
  * from an MPI_Comm, the ranks that mpirun started, and who initialises it.
  *
- * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not ended so long after its stream came to it,
- * or a fault that the engine notices, ends the communicator: its streams are failed, so that their next synchronize
- * fails with what happened, and every later call on the communicator fails with it.  Release it, and create another
- * one with a new id.  What such a stream had after the operation runs on a GPU, on buffers of unknown contents; on
- * the CPU it is dropped, as C's held work is when its event goes.  Without a deadline nothing watches: a rank that
- * died is noticed in a later call of the communicator, or never.
+ * On the CPU the ranks of a communicator are either all in one process (rill_comm_create_all, or threads that pass on an
+ * id of rill_comm_id_create) or all in processes of their own (rill/comm_mpi.h).
+ *
+ * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not finished within that time after its stream
+ * reached it, or a fault that the engine notices, ends the communicator: its streams are failed, so that their next
+ * synchronize fails with what happened, and every later call on the communicator fails with it.  Release it, and create
+ * another one with a new id.  Work that such a stream was given after the operation runs on a GPU, on buffers of unknown
+ * contents; on the CPU it is dropped, like held work whose event is released unrecorded.  Without a deadline nothing
+ * watches: a rank that died is noticed in a later call of the communicator, or never.
+ *
+ * The report names the operation, its rank and its number among the operations of that rank (from 1 on).  If the ranks
+ * that it waits for are in the same process, their names follow, with what they have not done.  Local ranks end
+ * together: what ends the communicator of one is reported to all of them at once.
+ *
+ * Mismatches.  A rank may pass another count, type, operator or root, or call another operation.  Local ranks are
+ * compared always: the call that differs fails with INVALID_ARGUMENT and both operations, and the communicator ends.  With
+ * MPI a receive that does not fit what was sent fails by itself, without a store.  What is not told: MPI and NCCL do not
+ * compare collective operations, so two ranks with different counts may both return OK and have wrong sums, or one may
+ * hang until its deadline; and NCCL does not compare messages.  RILL_CHECK=comm in the environment of all ranks makes
+ * each operation wait until all have said what they do, and refuses what differs with the communicator intact.
+ *
+ * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, whose launches run it.  All ranks
+ * capture it in the same place, and launch their graphs equally often and in the same order as their other operations.
+ * The communicator must outlive the execution objects; deadlines do not count for launches of graphs.  On the CPU the
+ * operation is refused with UNSUPPORTED, and the capture goes on without it.
  *
  * What people get wrong:
- * - The engines do not compare collective operations.  A rank with another count hangs, or has a wrong result;
- *   RILL_CHECK=comm in the environment of all ranks makes each operation wait until all have said what they do, and
- *   refuses what differs.  A receive that does not fit what was sent fails by itself with MPI, without a store.
+ * - A count that differs between ranks is no error with MPI and NCCL: see Mismatches.
  * - A stream on a GPU becomes one whose native handle was given out (rill_stream_native): a stream that is held
  *   refuses the operation with NOT_READY, and once used it cannot be held.  On the CPU streams are held by the
  *   operations themselves, and the buffers must be memory that the host may touch.
@@ -105,8 +123,8 @@ typedef struct rill_comm_info {
   size_t struct_size; /**< kept as it is, on failure too */
   rill_device device;
   uint32_t ranks, rank;
-  char engine[16];         /**< "nccl", "rccl" or "mpi" */
-  uint32_t engine_version; /**< as the engine gives it: 22809 is NCCL 2.28.9; of MPI its standard, 301 is 3.1 */
+  char engine[16];         /**< "nccl", "rccl", "mpi" or "local" */
+  uint32_t engine_version; /**< as the engine gives it: 22809 is NCCL 2.28.9; of MPI its standard, 301 is 3.1; of "local" rill's */
   uint64_t timeout_ns;
 } rill_comm_info;
 #define RILL_COMM_INFO_INIT \
@@ -127,7 +145,7 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 /* ---- joining ---- */
 
 /** Makes the id of a communicator of devices like this one.  The process that makes it must live until all have
- *  joined.
+ *  joined.  On the CPU the id is for ranks of this process; rill_comm_mpi_world has the one for processes.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (no engine: what was tried, and the package to install),
  *           BACKEND.
@@ -138,20 +156,21 @@ RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill
  * options are all defaults.
  *
  *  The ranks are processes, or threads of one process with a GPU each; one thread joins for several with
- *  rill_comm_create_all.  On the CPU each rank is a process, and `ranks` all that mpirun started (rill/comm_mpi.h).
+ *  rill_comm_create_all.  On the CPU they are threads of one process, or with an id of rill/comm_mpi.h all processes that
+ *  mpirun started.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an id that is none or damaged), OUT_OF_RANGE (rank), WRONG_BACKEND (the
- *           id's), UNSUPPORTED (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST,
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an id that is none or damaged, of another process on the CPU, or used
+ *           already by this rank), OUT_OF_RANGE (rank), WRONG_BACKEND (the id's), UNSUPPORTED (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST,
  *           BACKEND.
  *  Like:    ncclCommInitRank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks,
                                                      uint32_t rank, const rill_comm_options *options, rill_comm *out);
 
-/** Joins `count` different GPUs of one backend in this process, rank i on devices[i]; no id is needed.  All of `out`
- *  is given, or on failure null.
+/** Joins `count` different GPUs of one backend in this process, rank i on devices[i]; no id is needed.  The CPU may be
+ *  given several times.  All of `out` is set, on failure to null.
  *
- *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (the devices'), INVALID_ARGUMENT (a device
- *           twice), UNSUPPORTED (the CPU).
+ *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (the devices'), INVALID_ARGUMENT (a GPU
+ *           twice).
  *  Like:    ncclCommInitAll. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devices, uint32_t count,
                                                          const rill_comm_options *options, rill_comm *out);
@@ -179,7 +198,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 RILL_API rill_status rill_comm_release(rill_comm comm);
 
 /** Ends the communicator for this rank: operations under way end without a result, their streams are failed if there
- *  is a deadline, and later calls fail.  The others run into their deadlines.  Release it all the same.
+ *  is a deadline, and later calls fail.  Local ranks end with it, the others run into their deadlines.  Release it all
+ *  the same.
  *
  *  MPI cannot take back what has started: the buffers of such operations must stay where they are.
  *
@@ -204,7 +224,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /* ---- operations ----
  *
  * Work of `stream`, which is of the communicator's device.  `count` counts elements of `type`; 0 is OK: nothing
- * happens, for any buffers.  Buffers may not overlap, unless the function says how it works in place.  Calls on one
+ * is moved, for any buffers.  Buffers may not overlap, unless the function says how it works in place.  Calls on one
  * communicator are ordered as they arrive. */
 
 /** dst of every rank becomes src of all ranks, combined.  In place: dst is src.

@@ -8,7 +8,7 @@
  *
  * Offsets may be NULL: the parts then follow one another.  Each operation is a group of sends and receives, in the
  * order of the calls; inside a group of the caller's it joins that.  A count of 0 moves nothing, and the other side has
- * to say 0 too: the engines would wait for ever for what is not sent.
+ * to say 0 too: the engines would wait for ever for what is not sent (local ranks are compared, and fail).
  *
  * Calls on one communicator are ordered as they arrive.
  *

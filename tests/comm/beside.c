@@ -191,7 +191,7 @@ int main(int argc, char **argv) {
   const char *backend = getenv("RILL_TEST_DEVICE");
   hip = backend != NULL && strcmp(backend, "hip") == 0;
   read_arguments(argc, argv);
-  ranks = find_gpus(gpus);
+  ranks = find_devices(gpus);
   if (ranks < 2) {
     (void)printf("%u GPUs: nothing to compare\n", ranks);
     return EXIT_SUCCESS;

@@ -68,16 +68,16 @@ static void groups_are_compared(void) { run_ranks(differ_in_group, TIMEOUT_NS); 
 
 /* One thread for all ranks, where a process can have several. */
 static void one_thread_for_all(void) {
-  rill_device gpus[MAX_RANKS];
+  rill_device devices[MAX_RANKS];
   rill_comm comms[MAX_RANKS];
   rill_stream streams[MAX_RANKS];
   int32_t *memory[MAX_RANKS];
   if (with_mpi()) return;
-  const uint32_t count = find_gpus(gpus);
-  assert_comm(rill_comm_create_all(gpus, count, NULL, comms));
+  const uint32_t count = find_devices(devices);
+  assert_comm(rill_comm_create_all(devices, count, NULL, comms));
   for (uint32_t i = 0; i < count; i++) {
-    assert_ok(rill_stream_create(gpus[i], NULL, &streams[i]));
-    assert_ok(rill_alloc(gpus[i], 64, RILL_MEMORY_DEVICE, (void **)&memory[i]));
+    assert_ok(rill_stream_create(devices[i], NULL, &streams[i]));
+    assert_ok(rill_alloc(devices[i], 64, RILL_MEMORY_DEVICE, (void **)&memory[i]));
   }
   for (int differs = 1; differs >= 0; differs--) {
     assert_comm(rill_comm_group_begin());
@@ -135,7 +135,7 @@ static const char *differ_in_messages(struct rank *r) {
   return NULL;
 }
 static void messages_that_differ_are_refused(void) {
-  if (with_mpi()) skip_because("MPI compares messages itself, as they come");
+  if (on_cpu()) skip_because("the engines of the CPU compare messages themselves, as they come");
   run_ranks(differ_in_messages, TIMEOUT_NS);
 }
 

@@ -39,7 +39,7 @@ static void engine_has(size_t live) {
 
 static void begin(void) {
   if (engine == NULL) {
-    assert_true(find_gpus(gpus) >= RANKS);
+    assert_true(find_devices(gpus) >= RANKS);
     const bool cuda = strcmp(getenv("RILL_TEST_DEVICE"), "cuda") == 0;
     make_comms(0); /* opens the engine */
     release_comms();
@@ -373,7 +373,9 @@ static void bad_ids_and_devices(void) {
   const rill_device twice[] = { gpus[0], gpus[0] }, mixed[] = { gpus[0], cpu };
   assert_comm_fails(rill_comm_create_all(twice, 2, NULL, comms), RILL_ERROR_INVALID_ARGUMENT, "are the same");
   assert_comm_fails(rill_comm_create_all(mixed, 2, NULL, comms), RILL_ERROR_WRONG_BACKEND, "devices[1]");
-  assert_comm_fails(rill_comm_create_all(&cpu, 1, NULL, comms), RILL_ERROR_UNSUPPORTED, "process");
+  rill_comm_id local;
+  assert_comm(rill_comm_id_create(cpu, &local));
+  assert_comm_fails(rill_comm_create(gpus[0], &local, 1, 0, NULL, &comm), RILL_ERROR_WRONG_BACKEND, "of backend 1");
   assert_comm_fails(rill_comm_create_all(gpus, 0, NULL, comms), RILL_ERROR_OUT_OF_RANGE, "count 0");
   make_comms(0);
   assert_comm_fails(rill_comm_barrier(comms[0], streams[1]), RILL_ERROR_WRONG_DEVICE, "another device");

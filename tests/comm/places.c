@@ -11,7 +11,7 @@ static rill_comm comms[MAX_RANKS];
 
 static void comes_from_the_folder_of_the_runtime(void) {
   struct link_map *map = NULL;
-  const uint32_t count = find_gpus(gpus);
+  const uint32_t count = find_devices(gpus);
   assert_true(count > 0);
   assert_comm(rill_comm_create_all(gpus, count, NULL, comms));
   void *library = dlopen("librccl.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -23,7 +23,7 @@ static void comes_from_the_folder_of_the_runtime(void) {
 }
 
 static void of_another_runtime_is_refused(void) {
-  assert_true(find_gpus(gpus) > 0);
+  assert_true(find_devices(gpus) > 0);
   assert_comm_fails(rill_comm_create_all(gpus, 1, NULL, comms), RILL_ERROR_UNSUPPORTED,
                     "libamdhip64.so.6, but the devices are those of ");
 }

@@ -212,7 +212,7 @@ static const char *copy(struct program *p, const struct step *s) {
 
 /* On the CPU a stream may be held when operations are submitted to it. */
 static const char *hold(struct program *p, uint32_t stream) {
-  if (!rill_event_equal(p->held, RILL_NULL_EVENT) || !with_mpi()) return NULL;
+  if (!rill_event_equal(p->held, RILL_NULL_EVENT) || !on_cpu()) return NULL;
   RUN(rill_event_create(p->r->device, NULL, &p->held));
   RUN(rill_stream_wait_event(p->streams[stream], p->held, 0));
   return NULL;

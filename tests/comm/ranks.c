@@ -37,18 +37,28 @@ void check_comm_fails(rill_status status, rill_status expected, const char *says
 
 /* ---- ranks ---- */
 
-bool with_mpi(void) {
+bool on_cpu(void) {
   const char *device = getenv("RILL_TEST_DEVICE");
   return device != NULL && strcmp(device, "cpu") == 0;
 }
 
-uint32_t find_gpus(rill_device gpus[MAX_RANKS]) {
+/* In one process: how many ranks the CPU is to have; 0: each is a process. */
+static uint32_t ranks_of_cpu(void) {
+  const char *ranks = getenv("RILL_TEST_RANKS");
+  const unsigned long wanted = ranks != NULL ? strtoul(ranks, NULL, 10) : 0;
+  return wanted <= MAX_RANKS ? (uint32_t)wanted : MAX_RANKS;
+}
+
+bool with_mpi(void) { return on_cpu() && ranks_of_cpu() == 0; }
+
+uint32_t find_devices(rill_device devices[MAX_RANKS]) {
   const char *backend = getenv("RILL_TEST_DEVICE");
+  const uint32_t most = on_cpu() ? ranks_of_cpu() : MAX_RANKS;
   uint32_t count = 0;
-  while (count < MAX_RANKS) {
+  while (count < most) {
     char name[32];
-    (void)snprintf(name, sizeof name, "%.20s:%u", backend != NULL ? backend : "cuda", count);
-    if (rill_device_open(name, &gpus[count]) != RILL_OK) break;
+    (void)snprintf(name, sizeof name, "%.20s:%u", backend != NULL ? backend : "cuda", on_cpu() ? 0 : count);
+    if (rill_device_open(name, &devices[count]) != RILL_OK) break;
     count++;
   }
   return count;
@@ -95,13 +105,13 @@ void run_ranks(rank_body body, uint64_t timeout_ns) {
     end_rank(&team.ranks[0]);
     return;
   }
-  rill_device gpus[MAX_RANKS];
+  rill_device devices[MAX_RANKS];
   rill_comm comms[MAX_RANKS];
-  const uint32_t count = find_gpus(gpus);
+  const uint32_t count = find_devices(devices);
   assert_true(count >= 2);
-  assert_comm(rill_comm_create_all(gpus, count, &options, comms));
+  assert_comm(rill_comm_create_all(devices, count, &options, comms));
   for (uint32_t i = 0; i < count; i++) {
-    begin_rank(&team.ranks[i], gpus[i], i, count);
+    begin_rank(&team.ranks[i], devices[i], i, count);
     team.ranks[i].comm = comms[i];
   }
   run_threads(count, run_one, &team);

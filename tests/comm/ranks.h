@@ -1,7 +1,7 @@
 /* What the tests of rill_comm share: a rank, ways to have some, and data that says where it came from.
  *
  * A test's body is run once for each rank: on GPUs (RILL_TEST_DEVICE names the backend, such as "cuda") in a thread for
- * each device, on the CPU in each process that mpirun started. */
+ * each device; on the CPU in each process that mpirun started, or in RILL_TEST_RANKS threads if that is set. */
 #ifndef RILL_TESTS_COMM_RANKS_H
 #define RILL_TESTS_COMM_RANKS_H
 
@@ -40,10 +40,11 @@ void check_comm_ok(rill_status status, const char *call, const char *file, int l
 void check_comm_fails(rill_status status, rill_status expected, const char *says, const char *call, const char *file,
                       int line);
 
-/* Whether ranks are processes. */
+/* Whether ranks are processes; whether their devices are the CPU, in one process or many. */
 bool with_mpi(void);
-/* The GPUs to run on; the number of them. */
-uint32_t find_gpus(rill_device gpus[MAX_RANKS]);
+bool on_cpu(void);
+/* The devices of this process's ranks, where it has several; the number of them. */
+uint32_t find_devices(rill_device devices[MAX_RANKS]);
 
 /* Runs a body for each rank of a new communicator with that deadline (0: none), and releases all. */
 typedef const char *(*rank_body)(struct rank *r);

@@ -1,16 +1,15 @@
 /* Prints which engine of MPI rill_comm has loaded. */
-#include <rill/comm.h>
+#include <rill/comm_mpi.h>
 #include <rill/rill.h>
 #include <stdio.h>
 #include <string.h>
 
 int main(void) {
-  rill_device cpu;
   rill_comm_id id;
+  uint32_t ranks, rank;
   rill_error error = RILL_ERROR_INIT;
-  if (rill_device_open("cpu", &cpu) != RILL_OK) return 1;
   /* Without MPI's daemon it may fail, after the engine was loaded. */
-  if (rill_comm_id_create(cpu, &id) != RILL_OK && rill_comm_last_error(&error) == RILL_OK) puts(error.message);
+  if (rill_comm_mpi_world(&id, &ranks, &rank) != RILL_OK && rill_comm_last_error(&error) == RILL_OK) puts(error.message);
   FILE *maps = fopen("/proc/self/maps", "r");
   if (maps == NULL) return 1;
   char line[8192];

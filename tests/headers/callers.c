@@ -311,7 +311,7 @@ static void communicators(void) {
   rill_comm comm, again;
   const rill_status status = rill_comm_create_all(&device, 1, in, &comm);
   FILLS(rill_error, rill_comm_last_error(out));
-  if (status == RILL_ERROR_UNSUPPORTED) return; /* the cpu's ranks are processes of mpirun */
+  if (status == RILL_ERROR_UNSUPPORTED) return; /* no engine for GPUs */
   OK(status);
   FILLS(rill_comm_info, rill_comm_get_info(comm, out));
   OK(rill_comm_id_create(device, &id));
