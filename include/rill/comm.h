@@ -107,7 +107,7 @@ enum {
 };
 
 #define RILL_COMM_NO_COLOR UINT32_MAX /**< in rill_comm_split: this rank joins none */
-
+/** Options of rill_comm_create. */
 typedef struct rill_comm_options {
   size_t struct_size;
   uint64_t timeout_ns; /**< for joining, and for each operation once its stream has come to it; 0: none */
@@ -118,7 +118,7 @@ typedef struct rill_comm_options {
 /** Options in place, in C and C++: rill_comm_create(d, &id, n, i, RILL_COMM_OPTIONS(.timeout_ns = 1000000000), &c). */
 #define RILL_COMM_OPTIONS(...) RILL_OPTIONS_(rill_comm_options, __VA_ARGS__)
 RILL_OPTIONS_FIELDS_(rill_comm_options, RILL_OPTIONS_FIELD_(timeout_ns) RILL_OPTIONS_FIELD_(label))
-
+/** What a communicator is made of: rill_comm_get_info. */
 typedef struct rill_comm_info {
   size_t struct_size; /**< kept as it is, on failure too */
   rill_device device;

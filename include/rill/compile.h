@@ -36,6 +36,7 @@ typedef struct rill_compile_header {
   const char *name, *text;
 } rill_compile_header;
 
+/** Options of rill_module_compile. */
 typedef struct rill_compile_options {
   size_t struct_size;
   /** Compiler options from this list, which is the same for every compiler: -DNAME -DNAME=VALUE -UNAME -std=c++17

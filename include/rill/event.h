@@ -33,6 +33,7 @@ RILL_EXTERN_C_BEGIN
  *  when the last reference is dropped. */
 enum { RILL_IMPORT_BORROW = 0, RILL_IMPORT_ADOPT = 1 };
 
+/** Options of rill_event_import and rill_stream_import. */
 typedef struct rill_import_options {
   size_t struct_size;
   uint32_t ownership; /**< RILL_IMPORT_BORROW or RILL_IMPORT_ADOPT */
@@ -48,6 +49,7 @@ typedef struct rill_import_options {
 RILL_OPTIONS_FIELDS_(rill_import_options, RILL_OPTIONS_FIELD_(ownership) RILL_OPTIONS_FIELD_(label)
                                               RILL_OPTIONS_FIELD_(release) RILL_OPTIONS_FIELD_(user))
 
+/** Options of rill_event_create. */
 typedef struct rill_event_options {
   size_t struct_size;
   bool timing;        /**< enables rill_event_elapsed_time; makes each record slightly slower */

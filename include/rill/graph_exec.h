@@ -38,6 +38,7 @@ RILL_EXTERN_C_BEGIN
  *  Like:    cuGraphInstantiate, hipGraphInstantiate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out);
 
+/** Options of rill_graph_instantiate_with_options. */
 typedef struct rill_graph_exec_options {
   size_t struct_size;
   bool auto_free_on_launch; /**< launches may follow one another without frees of what the graph allocates: they always
@@ -104,6 +105,7 @@ enum {
   RILL_UPDATE_DRIVER    /**< the driver cannot make the change */
 };
 
+/** Why rill_graph_update_with_result refused a graph, and at which node. */
 typedef struct rill_graph_update_result {
   size_t struct_size;
   rill_graph_node node; /**< of the graph that was given, the first one that could not take its place; null: none */

@@ -71,6 +71,7 @@ enum { RILL_ATTR_TRIGGER_AT_BLOCK_START = 1 };
 /** Values of rill_launch_attribute.value.access.hit and .miss; a miss cannot be persisting. */
 enum { RILL_ACCESS_NORMAL = 0, RILL_ACCESS_STREAMING = 1, RILL_ACCESS_PERSISTING = 2 };
 
+/** An attribute of a launch: RILL_ATTR_* and its value. */
 typedef struct rill_launch_attribute {
   uint32_t kind, flags;
   union { /* selected by kind */

@@ -28,6 +28,7 @@
 
 RILL_EXTERN_C_BEGIN
 
+/** Options of rill_pool_create. */
 typedef struct rill_pool_options {
   size_t struct_size;
   uint64_t max_size; /**< maximum bytes allocated from the driver; 0: no limit */

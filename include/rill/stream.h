@@ -42,6 +42,7 @@ enum {
   RILL_EVENT_EXTERNAL = 4         /**< in a capture: adds a node instead of an edge; otherwise no effect */
 };
 
+/** Options of rill_stream_create. */
 typedef struct rill_stream_options {
   size_t struct_size;
   int32_t priority;         /**< RILL_PRIORITY_* or a native number; 0 is the default */

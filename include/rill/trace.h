@@ -27,6 +27,7 @@
 
 RILL_EXTERN_C_BEGIN
 
+/** Options of rill_trace_start. */
 typedef struct rill_trace_options {
   size_t struct_size;
   const char *path;   /**< path of the file, which is overwritten; NULL: "rill-trace.json" */
