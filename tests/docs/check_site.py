@@ -32,6 +32,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.links, self.anchors, self.open = [], set(), []
         self.prose = self.raw = ""
+        self.drawings = []
         self.lists = {}  # anchor of a function: the heading and items of its lists
         self.function = self.part = ""
         self.feed(path.read_text(encoding="utf-8"))
@@ -40,6 +41,8 @@ class Page(html.parser.HTMLParser):
         values = dict(attributes)
         self.links += [values[name] for name in ("href", "src") if values.get(name)]
         self.anchors.update(values[name] for name in ("id", "name") if values.get(name))
+        if tag == "img" and values.get("class") == "drawing":
+            self.drawings.append((values["src"], values.get("alt")))
         if tag not in EMPTY:
             self.open.append((tag, values.get("class") or ""))
         if tag == "a" and re.fullmatch(r"[a-z][0-9a-f]{32}", values.get("id") or ""):
@@ -117,6 +120,11 @@ def check(site):
 
             if any(item.count("(") != item.count(")") for item in lists.get(part.capitalize(), [])):
                 problems.append(f"{name}: {part} are split inside of parentheses: {lists[part.capitalize()]}")
+
+    drawn = {path.name for path in (source / "docs").rglob("*.svg")}
+    shown = [drawing for page in pages.values() for drawing in page.drawings]
+    problems.extend(f"no page shows {name}" for name in sorted(drawn - {name for name, _ in shown}))
+    problems.extend(f"the drawing {name} has no words for those who do not see it" for name, words in shown if not words)
 
     for name, page in pages.items():
         for mark in ("`", "](", "{#", "@ref", "@link", "@par", "<tt>", "[TOC]"):
