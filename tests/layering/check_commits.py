@@ -44,7 +44,7 @@ for line in log.stdout.splitlines():
     commit, _, subject = line.partition(" ")
     if len(subject) > 72:
         problems.append(f"{commit}: {len(subject)} characters: {subject}")
-    if not re.match(r"[\w.,+ -]+: \S", subject):
+    if not re.match(r"[\w.,+/ -]+: \S", subject):
         problems.append(f'{commit}: not "area: what": {subject}')
     if commit in imperative and not is_imperative(subject):
         problems.append(f"{commit}: not imperative, as in \"core: bound pool memory\": {subject}")
