@@ -1,5 +1,5 @@
 /* GPT-2, as the papers describe it: embeddings; layers of causal self-attention and of two linear maps around a gelu,
- * each behind a layer normalization and added to the residual stream; a last normalization; and logits by the
+ * each after a layer normalization and added to the residual stream; a last normalization; and logits by the
  * embeddings of the tokens. */
 #include "model.h"
 
