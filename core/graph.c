@@ -135,11 +135,8 @@ rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node 
   struct rill__event *e;
   bool taken = false;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  RILL_TRY(rill__graph_check_device(building.graph, &e->base));
+  RILL_TRY(rill__graph_check_event(building.graph, e, true));
   RILL_TRY(rill__building_check(&building));
-  RILL_REQUIRE(!rill__core(e)->cached, RILL_ERROR_INVALID_ARGUMENT,
-               "%s is the cached event of a stream" RILL_HINT "record an event of your own",
-               rill__name_of(&e->base).text);
   return rill__building_give(&building, rill__capture_record(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
 
@@ -149,7 +146,7 @@ rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *a
   struct rill__event *e;
   bool taken = false;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  RILL_TRY(rill__check_same_backend(&building.graph->base, &e->base));
+  RILL_TRY(rill__graph_check_event(building.graph, e, false));
   RILL_TRY(rill__building_check(&building));
   return rill__building_give(&building, rill__capture_wait(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
@@ -179,6 +176,7 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
                label == NULL ? "label" : "out");
   uint32_t found = 0;
   rill__graphs_lock();
+  rill__graph_renumber(g);
   for (uint32_t i = 0; i < g->count && found <= nth; i++) {
     if (!rill__operation_is_called(g->nodes[i]->operation, label)) continue;
     if (found++ == nth) out->id = rill__node_id(g->nodes[i]);
@@ -198,6 +196,7 @@ rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
   RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
   rill__graphs_lock();
+  rill__graph_renumber(g);
   for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = rill__node_id(g->nodes[i]);
   *count = g->count;
   rill__graphs_unlock();
@@ -215,6 +214,7 @@ rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_g
                from == NULL ? "from" : "to", room);
   size_t listed = 0;
   rill__graphs_lock();
+  rill__graph_renumber(g);
   for (uint32_t i = 0; i < g->count; i++) {
     const struct rill__graph_node *node = g->nodes[i];
     for (uint32_t k = 0; k < node->after_count && listed < room; k++, listed++) {
@@ -233,6 +233,9 @@ rill_status rill_graph_node_kind(rill_graph_node node, uint32_t *out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__graphs_lock();
+  const rill_status status = rill__graph_node_check(n, "node");
   *out = n->kind;
-  return RILL_OK;
+  rill__graphs_unlock();
+  return status;
 }

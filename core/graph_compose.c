@@ -10,19 +10,27 @@
 
 /* ---- clones ---- */
 
+static rill_status note_copies(struct rill__graph *clone, const struct rill__graph *graph) {
+  clone->copies = malloc(((size_t)clone->count + 1) * sizeof *clone->copies);
+  RILL_REQUIRE(clone->copies != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", clone->count);
+  for (uint32_t i = 0; i < clone->count; i++) clone->copies[i] = rill__node_id(clone->nodes[i]);
+  return rill__node_names_note(&clone->names, graph);
+}
+
 /* Called under the lock. */
 static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **out) {
   struct rill__graph *clone = NULL;
   RILL_TRY(rill__graph_check_complete(graph));
   RILL_TRY(rill__graph_new(graph->base.device, &clone));
+  rill__graph_renumber(graph);
   rill_status status = rill__graph_add_graph(clone, graph, NULL, 0);
   if (status == RILL_OK) status = rill__attach_copies(&clone->attached, graph->attached);
+  if (status == RILL_OK) status = note_copies(clone, graph);
   if (status != RILL_OK) {
     rill__object_retire(&clone->base);
     return status;
   }
   clone->cloned_from = graph->base.id;
-  clone->cloned = graph->count;
   *out = clone;
   return RILL_OK;
 }
@@ -53,11 +61,17 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
   RILL_REQUIRE(g->cloned_from == rill__graph_of(n)->base.id, RILL_ERROR_NOT_FOUND,
                "graph 0x%llx is not a clone of the graph that node 0x%llx belongs to", (unsigned long long)clone.id,
                (unsigned long long)node.id);
-  RILL_REQUIRE(n->index < g->cloned, RILL_ERROR_NOT_FOUND, "node %u was added after the graph of %u nodes was cloned",
-               n->index, g->cloned);
-  rill__graphs_lock();
-  out->id = rill__node_id(g->nodes[n->index]);
-  rill__graphs_unlock();
+  struct rill__graph_node *copy = NULL;
+  uint32_t number = 0;
+  RILL_REQUIRE(rill__node_names_find(&g->names, n, &number), RILL_ERROR_NOT_FOUND,
+               "node 0x%llx was added after the graph of %u nodes was cloned", (unsigned long long)node.id,
+               g->names.count);
+  rill__errors_suspend();
+  const rill_status status = rill__graph_node_find((rill_graph_node){ g->copies[number] }, "copy", g, &copy);
+  rill__errors_resume();
+  RILL_REQUIRE(status == RILL_OK, RILL_ERROR_NOT_FOUND, "the copy of node 0x%llx has been removed from the clone",
+               (unsigned long long)node.id);
+  out->id = g->copies[number];
   return RILL_OK;
 }
 
@@ -90,11 +104,11 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
 }
 
 /* Called under the lock.  Takes ownership of the operation. */
-static rill_status add_child(struct rill__building *building, const struct rill__graph *child,
-                             struct rill__operation *join) {
+static rill_status add_child(struct rill__building *building, struct rill__graph *child, struct rill__operation *join) {
   struct rill__graph *graph = building->graph;
   const struct rill__capture_member *member = &building->stream.member;
   const uint32_t first = rill__graph_mark(graph);
+  rill__graph_renumber(child);
   rill_status status = rill__graph_check_complete(graph);
   if (status == RILL_OK) status = rill__graph_check_complete(child);
   if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->after, member->count);
@@ -192,6 +206,7 @@ rill_status rill_graph_get_dot(rill_graph graph, char *text, size_t *size) {
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
   RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
   rill__graphs_lock();
+  rill__graph_renumber(g);
   *size = rill__graph_dot(g, text, room);
   rill__graphs_unlock();
   return RILL_OK;

@@ -192,25 +192,31 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   return status;
 }
 
-/* Finds a node that existed when the execution object was made. */
-static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node node,
-                                  const struct rill__graph_node **out) {
+/* A node that existed when the execution object was made: its number at that time, its kind and its step. */
+struct exec_node {
+  uint32_t number, kind, step;
+};
+
+static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node node, struct exec_node *out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
-  RILL_REQUIRE(rill__graph_of(n) == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
+  const bool of_graph = rill__graph_of(n) == rill__core(exec)->graph;
+  RILL_REQUIRE(of_graph && rill__node_names_find(&rill__core(exec)->names, n, &out->number),
+               RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is not a node of the graph that the execution object was made from, or was added later",
                (unsigned long long)node.id);
-  *out = n;
+  out->kind = n->kind;
+  out->step = rill__core(exec)->step_of[out->number];
   return RILL_OK;
 }
 
 /* Finds the step of a node, which must be of this kind. */
 static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
-  const struct rill__graph_node *n = NULL;
+  struct exec_node n;
   RILL_TRY(find_exec_node(exec, node, &n));
-  RILL_REQUIRE(n->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"", n->index,
-               rill__node_kind_name(n->kind), rill__node_kind_name(kind));
-  *out = rill__core(exec)->step_of[n->index];
+  RILL_REQUIRE(n.kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"", n.number,
+               rill__node_kind_name(n.kind), rill__node_kind_name(kind));
+  *out = n.step;
   return RILL_OK;
 }
 
@@ -351,37 +357,32 @@ rill_status rill_graph_exec_set_host_call(rill_graph_exec exec, rill_graph_node 
 rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node, rill_event event) {
   RILL_ENTER();
   struct rill__graph_exec *x;
-  const struct rill__graph_node *n = NULL;
+  struct exec_node n;
   struct rill__event *e;
   struct making making;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
   RILL_TRY(find_exec_node(x, node, &n));
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  const bool records = n->kind == RILL_NODE_EVENT_RECORD;
-  RILL_REQUIRE(records || n->kind == RILL_NODE_EVENT_WAIT, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u is of kind \"%s\", and neither records nor awaits an event", n->index,
-               rill__node_kind_name(n->kind));
-  RILL_TRY(records ? rill__graph_check_device(rill__core(x)->graph, &e->base)
-                   : rill__check_same_backend(&x->base, &e->base));
-  RILL_REQUIRE(!(records && rill__core(e)->cached), RILL_ERROR_INVALID_ARGUMENT,
-               "%s is the cached event of a stream" RILL_HINT "record an event of your own",
-               rill__name_of(&e->base).text);
+  const bool records = n.kind == RILL_NODE_EVENT_RECORD;
+  RILL_REQUIRE(records || n.kind == RILL_NODE_EVENT_WAIT, RILL_ERROR_INVALID_ARGUMENT,
+               "node %u is of kind \"%s\", and neither records nor awaits an event", n.number,
+               rill__node_kind_name(n.kind));
+  RILL_TRY(rill__graph_check_event(rill__core(x)->graph, e, records));
   RILL_TRY(rill__check_usable(x->base.device));
   (void)begin_making(&making, x);
-  return end_making(self, x, rill__core(x)->step_of[n->index], &making,
-                    rill__operation_event(n->kind, e, &making.operation));
+  return end_making(self, x, n.step, &making, rill__operation_event(n.kind, e, &making.operation));
 }
 
 /* ---- enabling ---- */
 
 /* Finds the step of a node that can be disabled. */
 static rill_status find_switch(struct rill__graph_exec *exec, rill_graph_node node, uint32_t *out) {
-  const struct rill__graph_node *n = NULL;
+  struct exec_node n;
   RILL_TRY(find_exec_node(exec, node, &n));
-  RILL_REQUIRE(n->kind == RILL_NODE_KERNEL || n->kind == RILL_NODE_COPY || n->kind == RILL_NODE_FILL,
+  RILL_REQUIRE(n.kind == RILL_NODE_KERNEL || n.kind == RILL_NODE_COPY || n.kind == RILL_NODE_FILL,
                RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\": only kernels, copies and fills can be disabled",
-               n->index, rill__node_kind_name(n->kind));
-  *out = rill__core(exec)->step_of[n->index];
+               n.number, rill__node_kind_name(n.kind));
+  *out = n.step;
   return RILL_OK;
 }
 

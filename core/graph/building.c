@@ -21,6 +21,15 @@ rill_status rill__graph_fail_device(const struct rill__graph *graph, const struc
       rill__name_of(other).text, other->device->name, graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
 }
 
+rill_status rill__graph_check_event(const struct rill__graph *graph, const struct rill__event *event, bool records) {
+  if (!records) return rill__check_same_backend(&graph->base, &event->base);
+  RILL_TRY(rill__graph_check_device(graph, &event->base));
+  RILL_REQUIRE(!rill__core(event)->cached, RILL_ERROR_INVALID_ARGUMENT,
+               "%s is the cached event of a stream" RILL_HINT "record an event of your own",
+               rill__name_of(&event->base).text);
+  return RILL_OK;
+}
+
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count) {
   struct rill__capture_member *member = &building->stream.member;
   RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);

@@ -23,6 +23,9 @@ static inline rill_status rill__graph_check_device(const struct rill__graph *gra
   return graph->base.device == other->device ? RILL_OK : rill__graph_fail_device(graph, other);
 }
 
+/* An event that a node is to record, or to wait for. */
+rill_status rill__graph_check_event(const struct rill__graph *graph, const struct rill__event *event, bool records);
+
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);
 rill_status rill__building_check(const struct rill__building *building);
 

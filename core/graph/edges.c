@@ -20,6 +20,7 @@
 #include "core/graph/graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FEW_TO_LOOK_AT = 16 };
 
@@ -292,12 +293,13 @@ static bool take_in(struct rill__graph *graph) {
   if (!make_room_for_nodes(edges, graph->count)) return false;
   const uint32_t first = edges->nodes;
   for (; edges->nodes < graph->count; edges->nodes++) {
+    if (graph->nodes[edges->nodes] == NULL) continue;
     graph->nodes[edges->nodes]->leaving = 0;
     put_after(graph, node_numbered(graph, edges->head.before), graph->nodes[edges->nodes]);
   }
   for (uint32_t i = first; i < graph->count; i++) {
     struct rill__graph_node *node = graph->nodes[i];
-    for (uint32_t k = 0; k < node->after_count; k++) {
+    for (uint32_t k = 0; node != NULL && k < node->after_count; k++) {
       if (!make_room_for_edge(edges)) return false;
       enter_edge(edges, graph->nodes[node->after[k]], i, k);
       const bool ordered = order_edge(graph, graph->nodes[node->after[k]], node);
@@ -333,10 +335,12 @@ static rill_status fail_edge_memory(const struct rill__graph *graph) {
 #if RILL_CHECKS
 void rill__edges_assert(const struct rill__graph *graph) {
   const struct rill__edges *edges = graph->index;
-  uint32_t count = 0, nodes = 0;
+  uint32_t count = 0, nodes = 0, there = 0;
   if (edges == NULL) return;
   for (uint32_t i = 0; i < edges->nodes; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
+    if (node == NULL) continue;
+    there++;
     count += node->after_count;
     for (uint32_t k = 0; k < node->after_count; k++) {
       const struct edge *edge = find_edge(edges, node->after[k], i);
@@ -353,7 +357,7 @@ void rill__edges_assert(const struct rill__graph *graph) {
     }
     at = next;
   }
-  RILL_ASSERT(nodes == edges->nodes + 1 && count == 0, "the index has the first nodes, with the edges to them");
+  RILL_ASSERT(nodes == there + 1 && count == 0, "the index has the first nodes, with the edges to them");
 }
 #endif
 
@@ -404,6 +408,16 @@ static rill_status fail_no_edge(const struct rill__graph_node *from, const struc
   return rill__fail(RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index, from->index);
 }
 
+/* Of an index that has all nodes. */
+static void take_away(struct rill__graph *graph, struct edge *edge) {
+  struct rill__graph_node *const from = graph->nodes[edge->from], *const to = graph->nodes[edge->to];
+  const uint32_t place = edge->place;
+  find_edge(graph->index, to->after[to->after_count - 1], edge->to)->place = place;
+  remove_edge(graph->index, from, edge);
+  to->after[place] = to->after[--to->after_count];
+  graph->edges--;
+}
+
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
   RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__graph *graph = rill__graph_of(from);
@@ -412,18 +426,50 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
   RILL_TRY(rill__graph_node_check(to, "to"));
   if (graph->index == NULL && to->after_count <= FEW_TO_LOOK_AT) {
     if (!is_listed(to, from->index, &place)) return fail_no_edge(from, to);
-  } else {
-    struct rill__edges *edges = use_index(graph);
-    if (edges == NULL) return fail_edge_memory(graph);
-    struct edge *edge = find_edge(edges, from->index, to->index), *last;
-    if (edge == NULL) return fail_no_edge(from, to);
-    place = edge->place;
-    /* The last predecessor moves into the free place, so its edge gets the new position.  It may be the same edge. */
-    last = find_edge(edges, to->after[to->after_count - 1], to->index);
-    last->place = place;
-    remove_edge(edges, from, edge);
+    to->after[place] = to->after[--to->after_count];
+    graph->edges--;
+    return RILL_OK;
   }
-  to->after[place] = to->after[--to->after_count];
-  graph->edges--;
+  const struct rill__edges *const edges = use_index(graph);
+  if (edges == NULL) return fail_edge_memory(graph);
+  struct edge *const edge = find_edge(edges, from->index, to->index);
+  if (edge == NULL) return fail_no_edge(from, to);
+  take_away(graph, edge);
   return RILL_OK;
+}
+
+rill_status rill__graph_disconnect_node(struct rill__graph_node *node) {
+  RILL_ASSERT_GRAPHS_LOCKED();
+  struct rill__graph *const graph = rill__graph_of(node);
+  const struct rill__edges *const edges = use_index(graph);
+  if (edges == NULL) return fail_edge_memory(graph);
+  while (node->after_count > 0) take_away(graph, find_edge(edges, node->after[node->after_count - 1], node->index));
+  while (node->leaving != 0) take_away(graph, &edges->edges[node->leaving - 1]);
+  link_nodes(node_numbered(graph, node->before), node_numbered(graph, node->next));
+  return RILL_OK;
+}
+
+static void renumber_links(const struct rill__graph *graph, struct rill__graph_node *node) {
+  node->next = node_numbered(graph, node->next)->index + 1;
+  node->before = node_numbered(graph, node->before)->index + 1;
+}
+
+void rill__edges_renumber(const struct rill__graph *graph) {
+  struct rill__edges *const edges = graph->index;
+  if (edges == NULL) return;
+  uint32_t kept = 0;
+  if (edges->table != NULL) memset(edges->table, 0, edges->edge_room * sizeof *edges->table);
+  for (uint32_t i = 0; i < edges->nodes; i++) {
+    struct rill__graph_node *const node = graph->nodes[i];
+    if (node == NULL) continue;
+    kept++;
+    renumber_links(graph, node);
+    for (uint32_t number = node->leaving; number != 0; number = edges->edges[number - 1].next) {
+      edges->edges[number - 1].from = node->index;
+      edges->edges[number - 1].to = graph->nodes[edges->edges[number - 1].to]->index;
+      enter_table(edges, number);
+    }
+  }
+  renumber_links(graph, &edges->head);
+  edges->nodes = kept;
 }

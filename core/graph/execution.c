@@ -61,6 +61,7 @@ static void destroy_exec(struct rill__object *object) {
   free(core->edges);
   free(exec->steps);
   free(core->step_of);
+  free(core->names.serials);
   rill__graph_drop_names(core->graph);
   rill__object_free(object);
 }
@@ -105,11 +106,13 @@ static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uin
 
 /* Copies the nodes as steps.  Call it under the lock of graphs, so that the graph stays complete from the check to the
  * last step. */
-static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
+static rill_status copy_steps(struct rill__graph_exec *exec, struct rill__graph *graph) {
+  rill__graph_renumber(graph);
 #if RILL_CHECKS
   rill__graph_assert(graph);
 #endif
   RILL_TRY(rill__graph_check_complete(graph));
+  RILL_TRY(rill__node_names_note(&rill__core(exec)->names, graph));
   uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
   uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
   uint32_t *edges = malloc((graph->edges + 1) * sizeof *edges);
@@ -222,6 +225,7 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   uint32_t *seen = calloc((size_t)exec->count + 1, sizeof *seen);
   RILL_REQUIRE(seen != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes", exec->count);
   rill__graphs_lock();
+  rill__graph_renumber(graph);
   status = rill__graph_check_complete(graph);
   if (status == RILL_OK && graph->count != exec->count) {
     status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,

@@ -19,17 +19,28 @@ void rill__graphs_unlock(void) {
 #if RILL_CHECKS
 void rill__graph_assert(const struct rill__graph *graph) {
   uint64_t edges = 0;
+  uint32_t removed = 0, serial = 0;
   RILL_ASSERT_GRAPHS_LOCKED();
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
+    removed += node == NULL;
+    if (node == NULL) continue;
+    RILL_ASSERT(node->kind != 0 && node->operation != NULL && node->operation->kind == node->kind,
+                "a node does what its operation is");
+    RILL_ASSERT(rill__node_serial(node) >= serial && rill__node_serial(node) < graph->serials,
+                "serials rise with numbers");
+    serial = rill__node_serial(node) + 1;
     edges += node->after_count;
     RILL_ASSERT(rill__graph_of(node) == graph && node->index == i, "nodes are numbered as they are added");
     for (uint32_t k = 0; k < node->after_count; k++) {
-      RILL_ASSERT(node->after[k] < graph->count && node->after[k] != i, "an edge leads from another node of the graph");
+      RILL_ASSERT(node->after[k] < graph->count && node->after[k] != i && graph->nodes[node->after[k]] != NULL,
+                  "an edge leads from another node of the graph");
       RILL_ASSERT(!graph->in_order || node->after[k] < i, "in_order: every edge leads to a greater number");
     }
   }
   RILL_ASSERT(edges == graph->edges, "an edge is kept once, with the node that comes after");
+  RILL_ASSERT(removed == graph->removed, "gaps between numbers are counted");
+  RILL_ASSERT(removed == 0 || graph->capture == NULL, "a graph that a capture adds to has no gaps");
   rill__edges_assert(graph);
 }
 #endif
@@ -40,7 +51,7 @@ static void empty_page(struct rill__node_page *page) {
   const uint32_t used = atomic_load_explicit(&page->used, memory_order_relaxed);
   for (uint32_t i = 0; i < used; i++) {
     struct rill__graph_node *node = &page->nodes[i];
-    rill__operation_unref(node->operation);
+    if (node->operation != NULL) rill__operation_unref(node->operation);
     if (node->after != node->few_after) free(node->after);
   }
   page->empty = true;
@@ -53,17 +64,16 @@ static void destroy_page(struct rill__object *object) {
   rill__object_free(object);
 }
 
-static void forget_memory(struct rill__graph *graph) {
+void rill__graph_forget_memory(struct rill__graph *graph) {
   if (graph->memory != NULL) free(graph->memory->places);
   free(graph->memory);
   graph->memory = NULL;
 }
 
-/* Retires the last page of the graph.  If the page is small and holds nothing else, its destruction can wait for more
- * such objects. */
-static void retire_last_page(struct rill__graph *graph) {
-  struct rill__node_page *page = graph->page;
-  graph->page = page->before;
+/* A small page that holds nothing else can wait for more such objects before it is destroyed (host_only). */
+void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page) {
+  *(page->next != NULL ? &page->next->before : &graph->page) = page->before;
+  if (page->before != NULL) page->before->next = page->next;
   page->gone = true;
   page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
   rill__ref(&graph->base); /* a thread that finds a node also reads its graph */
@@ -73,7 +83,7 @@ static void retire_last_page(struct rill__graph *graph) {
 /* Drops a keeper; after the last one, the nodes have no handles any more. */
 static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
   if (atomic_fetch_sub(&graph->keepers, keeper) != keeper) return;
-  while (graph->page != NULL) retire_last_page(graph);
+  while (graph->page != NULL) rill__graph_retire_page(graph, graph->page);
   rill__unref(&graph->base);
 }
 
@@ -87,9 +97,11 @@ static void end_content(struct rill__object *object) {
   object->destroy = rill__object_free;
   atomic_store(&object->refs, 1);
   for (struct rill__node_page *page = graph->page; page != NULL; page = page->before) empty_page(page);
-  forget_memory(graph);
+  rill__graph_forget_memory(graph);
   rill__edges_free(graph->index);
   free(graph->nodes);
+  free(graph->names.serials);
+  free(graph->copies);
   rill__detach_all(&graph->attached);
   drop_keeper(graph, RILL__KEEPS_CONTENT);
 }
@@ -125,6 +137,10 @@ rill_status rill__graph_check_complete(const struct rill__graph *graph) {
 
 /* ---- nodes ---- */
 
+static __attribute__((cold)) rill_status fail_removed(uint64_t id, const char *what) {
+  return rill__fail(RILL_ERROR_STALE_HANDLE, "%s 0x%llx has been removed from its graph", what, (unsigned long long)id);
+}
+
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
                                   struct rill__graph_node **out) {
   const uint32_t place = (uint32_t)node.id % RILL__PAGE_NODES;
@@ -136,7 +152,7 @@ rill_status rill__graph_node_find(rill_graph_node node, const char *what, const 
                "%s 0x%llx was never a handle of kind %s", what, (unsigned long long)node.id,
                rill__kind_name(RILL__GRAPH_NODE));
   *out = &page->nodes[place];
-  return RILL_OK;
+  return (*out)->kind != 0 ? RILL_OK : fail_removed(node.id, what);
 }
 
 bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size) {
@@ -193,9 +209,12 @@ static rill_status add_page(struct rill__graph *graph) {
     rill__object_free(&page->base);
     return status;
   }
+  page->first = graph->serials;
   page->before = graph->page;
+  if (graph->page != NULL) graph->page->next = page;
   graph->page = page;
   graph->closed = false;
+  if (page->before != NULL && page->before->live == 0) rill__graph_retire_page(graph, page->before);
   return RILL_OK;
 }
 
@@ -204,7 +223,8 @@ static uint32_t used_of(const struct rill__node_page *page) {
 }
 
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what) {
-  return !rill__page_of(node)->gone ? RILL_OK : rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
+  if (rill__page_of(node)->gone) return rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
+  return node->kind != 0 ? RILL_OK : fail_removed(rill__node_id(node), what);
 }
 
 rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
@@ -241,8 +261,10 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
     return status;
   }
   node->operation = operation;
-  node->kind = (uint16_t)operation->kind;
+  atomic_store_explicit(&node->kind, (uint16_t)operation->kind, memory_order_relaxed);
   graph->nodes[graph->count++] = node;
+  graph->serials++;
+  graph->page->live++;
   graph->edges += node->after_count;
   /* Published last: rill__graph_node_find reads `used` without the lock. */
   atomic_store_explicit(&graph->page->used, used_of(graph->page) + 1, memory_order_release);
@@ -284,16 +306,18 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
 }
 
 uint32_t rill__graph_mark(struct rill__graph *graph) {
+  rill__graph_renumber(graph);
   graph->closed = true;
   return graph->count;
 }
 
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
   RILL_ASSERT_GRAPHS_LOCKED();
+  if (graph->count > mark) graph->serials = rill__node_serial(graph->nodes[mark]);
   while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
-  while (graph->page != NULL && graph->page->nodes[0].index >= mark) retire_last_page(graph);
+  while (graph->page != NULL && graph->page->first >= graph->serials) rill__graph_retire_page(graph, graph->page);
   graph->closed = true;
-  forget_memory(graph);
+  rill__graph_forget_memory(graph);
 #if RILL_CHECKS
   rill__graph_assert(graph);
 #endif
@@ -330,6 +354,7 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
   struct rill__graph_memory *memory = graph->memory;
   if (memory == NULL || !make_room_for_memory(memory)) return false;
   for (; memory->nodes < graph->count; memory->nodes++) {
+    if (graph->nodes[memory->nodes] == NULL) continue;
     const struct rill__operation *operation = graph->nodes[memory->nodes]->operation;
     if (operation->kind != RILL_NODE_ALLOC && operation->kind != RILL_NODE_FREE) continue;
     if (!make_room_for_memory(memory)) return false;
@@ -349,7 +374,9 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 
 uint32_t rill__graph_new_search(struct rill__graph *graph) {
   if (RILL__LIKELY(graph->searches < UINT32_MAX)) return ++graph->searches;
-  for (uint32_t i = 0; i < graph->count; i++) graph->nodes[i]->visited = 0;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    if (graph->nodes[i] != NULL) graph->nodes[i]->visited = 0;
+  }
   return graph->searches = 1;
 }
 

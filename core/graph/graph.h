@@ -5,7 +5,15 @@
  *
  * Nodes are numbered in the order in which they are added.  An edge is stored once, with the node that comes after.
  * While every edge leads to a greater number (`in_order`), an edge in that direction cannot close a cycle.
- */
+ *
+ * Removing a node leaves a gap in the numbers.  Code that needs numbers without gaps renumbers the nodes first
+ * (rill__graph_renumber); a removal also does so when half of the numbers are gaps.  Execution objects and clones refer
+ * to nodes by serials, which never change.  The nodes of a page have consecutive serials.
+ *
+ * Invariants, under the lock
+ * - Of the numbers below `count`, `removed` have no node.  A removed node has kind 0, no operation and no edges.
+ * - A graph to which a capture adds has no gaps, because marks are numbers (rill__graph_mark).
+ * - Serials increase with numbers.  Until a node is removed both are equal. */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
 
@@ -22,9 +30,9 @@ struct rill__graph_node {
   uint64_t label; /* this and the next three fields: core/graph/edges.c */
   uint32_t next, before, leaving;
   uint32_t index;
-  uint32_t visited; /* number of the last search that visited the node */
-  uint16_t kind;    /* kind of the operation */
-  uint16_t place;   /* position in the page */
+  uint32_t visited;      /* number of the last search that visited the node */
+  _Atomic uint16_t kind; /* kind of the operation; 0: the node was removed */
+  uint16_t place;        /* position in the page */
 };
 _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
@@ -33,10 +41,12 @@ _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line"
 struct rill__node_page {
   struct rill__object base;
   struct rill__graph *graph;
-  struct rill__node_page *before;
+  struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  bool empty; /* the nodes only have ids, numbers and kinds */
-  bool gone;  /* the nodes belong to no graph any more */
+  uint32_t first; /* serial of the first node */
+  uint32_t live;  /* nodes that have not been removed */
+  bool empty;     /* the nodes only have ids, numbers and kinds */
+  bool gone;      /* the nodes belong to no graph any more */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
@@ -50,20 +60,27 @@ static inline struct rill__graph *rill__graph_of(const struct rill__graph_node *
 static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
   return rill__page_of(node)->base.id + node->place;
 }
+/* Its number, if nodes that were removed were counted as well. */
+static inline uint32_t rill__node_serial(const struct rill__graph_node *node) {
+  return rill__page_of(node)->first + node->place;
+}
 
 struct rill__graph {
   struct rill__object base;
-  struct rill__node_page *page; /* the last page */
-  bool closed;                  /* the next node starts a new page */
-  struct rill__graph_node **nodes;
+  struct rill__node_page *page;    /* the last page */
+  bool closed;                     /* the next node starts a new page */
+  struct rill__graph_node **nodes; /* by number; NULL: removed */
   size_t room;
-  uint32_t count;
+  uint32_t count;   /* numbers */
+  uint32_t removed; /* of these */
+  uint32_t serials; /* that of the next node */
   uint32_t edges;
   uint32_t searches;
   bool in_order;
-  struct rill__edges *index; /* see core/graph/edges.c; may be NULL */
-  uint64_t cloned_from; /* handle of the graph whose first `cloned` nodes were copied to the first nodes of this one */
-  uint32_t cloned;
+  struct rill__edges *index;         /* see core/graph/edges.c; may be NULL */
+  uint64_t cloned_from;              /* handle of the graph that this graph is a clone of */
+  struct rill__node_names names;     /* the nodes of that graph at the time */
+  uint64_t *copies;                  /* handles of their copies, as many */
   struct rill__graph_memory *memory; /* created by the first free in the graph */
   struct rill__attachment *attached; /* the caller's objects */
   _Atomic uint32_t keepers;          /* sum of RILL__KEEPS_* */
@@ -132,6 +149,10 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
 uint32_t rill__graph_mark(struct rill__graph *graph);
 /* Removes all nodes from a mark on.  No other nodes may come after them. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
+/* Forgets what is known of memory by number (rill__graph_find_memory). */
+void rill__graph_forget_memory(struct rill__graph *graph);
+/* Retires a page whose nodes are no graph's any more. */
+void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page);
 
 /* Returns STALE_HANDLE if the node was removed. */
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what);
@@ -166,6 +187,27 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 
 /* Removes the edge; fails with NOT_FOUND if there is none. */
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
+
+/* Removes all edges of a node, and the node from the index.  On failure nothing is changed. */
+rill_status rill__graph_disconnect_node(struct rill__graph_node *node);
+
+/* Updates the index to the current numbers of nodes that it lists by their old ones. */
+void rill__edges_renumber(const struct rill__graph *graph);
+
+/* ---- core/graph/removal.c; call these under the lock ---- */
+
+/* Removes the node and its edges.  The caller must drop `operation`, the node's, after it has released the lock. */
+rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_node *node,
+                               struct rill__operation **operation);
+
+/* Renumbers the nodes so that there are no gaps. */
+void rill__graph_renumber(struct rill__graph *graph);
+
+/* Stores the serials of the graph's nodes; the numbers must have no gaps. */
+rill_status rill__node_names_note(struct rill__node_names *names, const struct rill__graph *graph);
+/* Finds the number that a node of the graph had when the serials were stored; returns false if it had none.  Needs no
+ * lock. */
+bool rill__node_names_find(const struct rill__node_names *names, const struct rill__graph_node *node, uint32_t *number);
 
 /* ---- core/graph/attached.c: objects of the caller ---- */
 

@@ -139,9 +139,16 @@ struct rill__kernel_core {
   bool found; /* the backend's `find` has succeeded */
 };
 
+/* The serials of the nodes that a graph had once, in their order (core/graph/graph.h). */
+struct rill__node_names {
+  uint32_t count;
+  uint32_t *serials; /* NULL: each is its number */
+};
+
 struct rill__exec_core {
-  struct rill__graph *graph;      /* referenced; its nodes are looked up in `step_of` */
-  uint32_t *step_of;              /* the step of each node, by the node's index */
+  struct rill__graph *graph;      /* referenced; keeps the handles of its nodes */
+  struct rill__node_names names;  /* the nodes that the object was made with */
+  uint32_t *step_of;              /* the step of each of them, by its number at that time */
   uint32_t *edges;                /* the steps that each step comes after */
   bool claimed;                   /* claimed by a thread that launches or changes the object (core/graph/graph.h) */
   uint32_t claimants;             /* threads that wait for the end of the claim */

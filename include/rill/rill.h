@@ -17,6 +17,7 @@
 #include <rill/fault.h>
 #include <rill/graph.h>
 #include <rill/graph_compose.h>
+#include <rill/graph_edit.h>
 #include <rill/graph_exec.h>
 #include <rill/kernel.h>
 #include <rill/memory.h>

@@ -393,6 +393,24 @@ void captures(rill::device device) {
   auto empty = MUST(rill::graph::create(device));
   auto exec = MUST(empty.instantiate());
   MUST(exec.update(empty));
+
+  /* Nodes are read, changed and removed. */
+  rill_graph_node node = { 0 }, other = { 0 };
+  const unsigned three = 3;
+  CHECK(rill_graph_add_fill(empty.handle(), nullptr, 0, pinned.data(), &three, sizeof three, n, &node) == RILL_OK);
+  CHECK(rill_graph_add_empty(empty.handle(), &node, 1, &other) == RILL_OK);
+  rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
+  MUST(empty.get(node, params));
+  CHECK(params.kind == RILL_NODE_FILL && params.dst == pinned.data() && params.width == n);
+  params.width = 1;
+  MUST(empty.set(node, params));
+  MUST(empty.remove(other));
+  FAILS(empty.remove(other), RILL_ERROR_STALE_HANDLE, "removed");
+  const rill::view cells(pinned);
+  cells[0] = cells[1] = 0;
+  MUST(MUST(empty.instantiate()).launch(stream));
+  MUST(stream.synchronize());
+  CHECK(cells[0] == 3 && cells[1] == 0);
 }
 
 void lends_to_containers(rill::device device) {

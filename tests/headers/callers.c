@@ -224,6 +224,8 @@ static void launches(void) {
   rill_graph_exec exec;
   OK(rill_graph_create(device, &graph));
   OK(rill_graph_add_kernel(graph, NULL, 0, kernel, in, RILL_ARGS(4, data), &node));
+  rill_graph_node_params *read = NEW(rill_graph_node_params);
+  FILLS(rill_launch, (SET_rill_graph_node_params_launch(read, out), rill_graph_get_node_params(graph, node, read)));
   OK(rill_graph_instantiate(graph, &exec));
   OK(rill_graph_exec_replace_kernel(exec, node, kernel, in, RILL_ARGS(6, data)));
   OK(rill_graph_exec_set_kernel(exec, node, in, RILL_ARGS(5, data)));
@@ -258,6 +260,30 @@ static void graphs(void) {
   REFUSES_NEWER(rill_graph_exec_options, in, rill_graph_instantiate_with_options(graph, in, &(rill_graph_exec){ 0 }));
   OK(rill_graph_exec_release(exec));
   OK(rill_graph_release(graph));
+}
+
+static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
+
+static void nodes(void) {
+  rill_graph graph;
+  rill_graph_node call, copy;
+  rill_graph_node_params *in = NEW(rill_graph_node_params);
+  void *memory;
+  OK(rill_alloc(device, 64, RILL_MEMORY_PINNED, &memory));
+  OK(rill_graph_create(device, &graph));
+  OK(rill_graph_add_host_call(graph, NULL, 0, do_nothing, NULL, &call));
+  OK(rill_graph_add_copy(graph, NULL, 0, (char *)memory + 32, memory, 32, &copy));
+  rill_graph_node_params *read = NEW(rill_graph_node_params);
+  OK(rill_graph_get_node_params(graph, call, read)); /* nothing is written after its end */
+  CHECK(read->struct_size == sizeof *read);
+  FILLS(rill_copy_3d, (SET_rill_graph_node_params_copy(read, out), rill_graph_get_node_params(graph, copy, read)));
+  SET_rill_graph_node_params_fn(in, do_nothing);
+  SET_rill_graph_node_params_user(in, &graph);
+  const rill_status expected = HAS_rill_graph_node_params_fn ? RILL_OK : RILL_ERROR_INVALID_ARGUMENT;
+  CHECK(rill_graph_set_node_params(graph, call, in) == expected);
+  REFUSES_NEWER(rill_graph_node_params, in, rill_graph_set_node_params(graph, call, in));
+  OK(rill_graph_release(graph));
+  OK(rill_free(memory));
 }
 
 static void traces(void) {
@@ -335,6 +361,7 @@ int main(int argc, char **argv) {
   memory();
   pools();
   graphs();
+  nodes();
   traces();
   tensors();
   notes();

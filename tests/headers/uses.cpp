@@ -11,6 +11,7 @@ rill_status uses(rill_device device, rill_stream stream, rill_kernel kernel, con
   rill_pool_options pool_options = RILL_POOL_OPTIONS_INIT;
   rill_graph_exec_options exec_options = RILL_GRAPH_EXEC_OPTIONS_INIT;
   rill_graph_update_result update_result = RILL_GRAPH_UPDATE_RESULT_INIT;
+  rill_graph_node_params node_params = RILL_GRAPH_NODE_PARAMS_INIT;
   rill_trace_options trace_options = RILL_TRACE_OPTIONS_INIT;
   rill_comm_options comm_options = RILL_COMM_OPTIONS_INIT;
   rill_compile_options compile_options = RILL_COMPILE_OPTIONS_INIT;
@@ -32,9 +33,9 @@ rill_status uses(rill_device device, rill_stream stream, rill_kernel kernel, con
   const bool same = rill_stream_equal(stream, RILL_NULL_STREAM) || rill_device_equal(device, RILL_NULL_DEVICE) ||
                     rill_kernel_equal(kernel, RILL_NULL_KERNEL) || update_result.reason == RILL_UPDATE_COUNT ||
                     memory_info.kind == RILL_MEMORY_DEVICE || pool_info.used != 0 || compile_options.struct_size == 0 ||
-                    bundle == nullptr || stream_options.blocking || import_options.release != nullptr ||
-                    event_options.signaled || pool_options.max_size != 0 || exec_options.auto_free_on_launch ||
-                    trace_options.max_bytes != 0 || comm_options.timeout_ns != 0;
+                    bundle == nullptr || node_params.kind != 0 || stream_options.blocking ||
+                    import_options.release != nullptr || event_options.signaled || pool_options.max_size != 0 ||
+                    exec_options.auto_free_on_launch || trace_options.max_bytes != 0 || comm_options.timeout_ns != 0;
 
   float *x = nullptr;
   rill_event event = RILL_NULL_EVENT;

@@ -1,10 +1,11 @@
-/* Edges that are added and taken away in any order, and those that captures make, against a model (C7.1): an edge is
- * refused exactly if it closes a cycle, and a graph has the edges that the model has.  RILL_STRESS_SEED repeats a run.
- */
+/* Edges and nodes that are added and taken away in any order, and edges that captures make, against a model (C7.1): an
+ * edge is refused exactly if it closes a cycle, and a graph has the nodes and edges that the model has.
+ * RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include <rill/capture.h>
 #include <rill/graph_compose.h>
+#include <rill/graph_edit.h>
 
 enum { MOST = 48, STREAMS = 4, EVENTS = 6 };
 
@@ -100,10 +101,65 @@ static void remove_edge(unsigned from, unsigned to) {
   model.after[to] &= ~(UINT64_C(1) << from);
 }
 
+/* The numbers above that of the node fall by one. */
+static uint64_t without(uint64_t nodes, unsigned node) {
+  const uint64_t below = (UINT64_C(1) << node) - 1;
+  return (nodes & below) | (nodes >> 1 & ~below);
+}
+
+static void remove_node(unsigned node) {
+  const rill_graph_node gone = model.nodes[node];
+  rill_graph_node added;
+  uint32_t kind;
+  assert_ok(rill_graph_remove_node(model.graph, gone));
+  model.count--;
+  for (unsigned i = node; i < model.count; i++) {
+    model.nodes[i] = model.nodes[i + 1];
+    model.after[i] = model.after[i + 1];
+  }
+  for (unsigned i = 0; i < model.count; i++) model.after[i] = without(model.after[i], node);
+  assert_fails_in("rill_graph_remove_node", rill_graph_remove_node(model.graph, gone), RILL_ERROR_STALE_HANDLE);
+  assert_fails_in("rill_graph_node_kind", rill_graph_node_kind(gone, &kind), RILL_ERROR_STALE_HANDLE);
+  assert_fails_in("rill_graph_add_empty", rill_graph_add_empty(model.graph, &gone, 1, &added), RILL_ERROR_STALE_HANDLE);
+  if (model.count == 0) return;
+  assert_fails_in("rill_graph_add_edge", rill_graph_add_edge(model.graph, gone, model.nodes[0]),
+                  RILL_ERROR_STALE_HANDLE);
+}
+
+/* Node number i of a graph and of its clone are a pair, also after nodes of both have been removed. */
+static void assert_pairs(rill_graph clone) {
+  rill_graph_node copies[MOST], copy, added, fresh;
+  size_t count = MOST;
+  assert_ok(rill_graph_get_nodes(clone, copies, &count));
+  assert_int_equal(count, model.count);
+  assert_ok(rill_graph_add_empty(model.graph, NULL, 0, &added));
+  assert_ok(rill_graph_add_empty(clone, NULL, 0, &fresh));
+  for (unsigned i = 0; i < model.count; i++) {
+    assert_ok(rill_graph_find_in_clone(clone, model.nodes[i], &copy));
+    assert_int_equal(copy.id, copies[i].id);
+  }
+  assert_fails_in("rill_graph_find_in_clone", rill_graph_find_in_clone(clone, added, &copy), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_graph_remove_node(clone, fresh));
+  assert_ok(rill_graph_remove_node(model.graph, added));
+  while (model.count > 0 && pick(3) != 0) {
+    const unsigned node = pick(model.count);
+    assert_ok(rill_graph_remove_node(clone, copies[node]));
+    assert_fails_in("rill_graph_find_in_clone", rill_graph_find_in_clone(clone, model.nodes[node], &copy),
+                    RILL_ERROR_NOT_FOUND);
+    remove_node(node);
+    for (unsigned i = node; i < model.count; i++) copies[i] = copies[i + 1];
+    for (unsigned i = 0; i < model.count; i++) {
+      assert_ok(rill_graph_find_in_clone(clone, model.nodes[i], &copy));
+      assert_int_equal(copy.id, copies[i].id);
+    }
+  }
+}
+
 /* A clone keeps its edges by itself. */
 static void go_on_with_clone(void) {
   rill_graph clone;
   assert_ok(rill_graph_clone(model.graph, &clone));
+  assert_pairs(clone);
   assert_ok(rill_graph_release(model.graph));
   model.graph = clone;
   assert_same_edges(clone);
@@ -125,7 +181,7 @@ static void edges_are_those_of_a_model(void) {
     assert_ok(rill_graph_create(dut.device, &model.graph));
     const unsigned most = 2 + pick(MOST - 1), steps = 20 + pick(600), fan = pick(3);
     for (unsigned step = 0; step < steps; step++) {
-      const unsigned what = pick(40);
+      const unsigned what = pick(44);
       if (model.count == 0 || (what < 8 && model.count < most)) {
         add_node();
         continue;
@@ -137,6 +193,7 @@ static void edges_are_those_of_a_model(void) {
       if (what < 28) add_edge(from, to);
       else if (what < 38) remove_edge(from, to);
       else if (what < 39) abort_capture(stream);
+      else if (what < 43) remove_node(from);
       else if (pick(4) == 0) go_on_with_clone();
     }
     assert_same_edges(model.graph);

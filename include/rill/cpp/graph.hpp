@@ -17,6 +17,7 @@
 #define RILL_CPP_GRAPH_HPP
 
 #include <rill/cpp/stream.hpp>
+#include <rill/graph_edit.h>
 #include <rill/graph_exec.h>
 
 RILL_CPP_BEGIN
@@ -27,6 +28,16 @@ namespace detail {
 class graph_calls : public handle_base<rill_graph> {
 public:
   [[nodiscard]] outcome<graph_exec> instantiate(const rill_graph_exec_options *options = nullptr) const;
+  /** Reads what a node does into `params`, which says where launch, arguments and copy are written. */
+  outcome<> get(rill_graph_node node, rill_graph_node_params &params) const {
+    return give(rill_graph_get_node_params(handle_, node, &params));
+  }
+  /** Changes what a node does, for execution objects made afterwards. */
+  outcome<> set(rill_graph_node node, const rill_graph_node_params &params) const {
+    return give(rill_graph_set_node_params(handle_, node, &params));
+  }
+  /** Removes a node and its edges. */
+  outcome<> remove(rill_graph_node node) const { return give(rill_graph_remove_node(handle_, node)); }
 
 protected:
   using handle_base::handle_base;
