@@ -4,6 +4,7 @@
 #include <rill/capture.h>
 #include <rill/graph.h>
 #include <rill/graph_compose.h>
+#include <rill/graph_edit.h>
 
 #include <stdlib.h>
 
@@ -209,6 +210,58 @@ static double time_random(size_t count) {
   return least;
 }
 
+/* ---- nodes ---- */
+
+static void change_node(void) {
+  rill_graph_node node;
+  NEED(rill_graph_add_empty(graph, &nodes[node_count - 1], 1, &node));
+  NEED(rill_graph_remove_node(graph, node));
+}
+
+static void set_node(void) {
+  rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
+  NEED(rill_graph_get_node_params(graph, nodes[node_count - 1], &params));
+  NEED(rill_graph_set_node_params(graph, nodes[node_count - 1], &params));
+}
+
+/* A chain of host calls. */
+static void make_chain(size_t count) {
+  make_nodes(0);
+  for (size_t i = 0; i < count; i++) {
+    NEED(rill_graph_add_host_call(graph, i > 0 ? &nodes[i - 1] : NULL, i > 0, do_nothing, NULL, &nodes[i]));
+  }
+  node_count = count;
+}
+
+/* All of the nodes, in the order `of`; with `clone`, their copies as well, each of which is looked for. */
+static double time_removals(size_t count, size_t (*of)(size_t i, size_t count), bool clone) {
+  double least = 1e18;
+  for (int round = 0; round < 3; round++) {
+    rill_graph copy = RILL_NULL_GRAPH;
+    rill_graph_node node;
+    make_chain(count);
+    if (clone) NEED(rill_graph_clone(graph, &copy));
+    const double start = now();
+    for (size_t i = 0; i < count; i++) {
+      if (clone) {
+        NEED(rill_graph_find_in_clone(copy, nodes[of(i, count)], &node));
+        NEED(rill_graph_remove_node(copy, node));
+      }
+      NEED(rill_graph_remove_node(graph, nodes[of(i, count)]));
+    }
+    const double ns = (now() - start) / (double)count;
+    if (ns < least) least = ns;
+    if (clone) NEED(rill_graph_release(copy));
+    release_graph(count);
+  }
+  return least;
+}
+
+static double time_first_removed(size_t count) { return time_removals(count, rising, false); }
+static double time_last_removed(size_t count) { return time_removals(count, falling, false); }
+static double time_scattered_removed(size_t count) { return time_removals(count, scattered, false); }
+static double time_copies_removed(size_t count) { return time_removals(count, scattered, true); }
+
 /* ---- rows ---- */
 
 const struct row graph_rows[] = {
@@ -217,6 +270,8 @@ const struct row graph_rows[] = {
   { "captured wait, for as many nodes", wait_for_points, capture_points, end_points, HOST, NULL },
   { "add + remove an edge, to a node with as many", change_edge, fan_in, release_graph, HOST, NULL },
   { "add + remove an edge, from a node with as many", change_edge_back, fan_out, release_graph, HOST, NULL },
+  { "add + remove a node, beside as many", change_node, make_chain, release_graph, HOST, NULL },
+  { "read + set a node, beside as many", set_node, make_chain, release_graph, HOST, NULL },
 };
 const size_t graph_row_count = sizeof graph_rows / sizeof *graph_rows;
 
@@ -228,5 +283,9 @@ const struct each_row graph_each_rows[] = {
   { "edges from later to earlier nodes, last one first", time_falling },
   { "edges from later to earlier nodes, scattered", time_scattered },
   { "edges between any nodes, two to each", time_random },
+  { "remove all nodes, first one first", time_first_removed },
+  { "remove all nodes, last one first", time_last_removed },
+  { "remove all nodes, scattered", time_scattered_removed },
+  { "remove all nodes and their copies, found in a clone", time_copies_removed },
 };
 const size_t graph_each_row_count = sizeof graph_each_rows / sizeof *graph_each_rows;
