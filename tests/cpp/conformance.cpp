@@ -114,6 +114,15 @@ void imports(rill::device device) {
   if (native == nullptr) return; /* the CPU */
   const auto again = MUST(rill::stream::import(device, native));
   CHECK(again == stream);
+  /* A function that takes a borrowed type is given an import: the temporary owns it until the function returns. */
+  const auto fills = [&](rill::stream_ref borrowed, rill::event_ref marked) {
+    MUST(borrowed.record(marked));
+    MUST(borrowed.wait(marked));
+    return MUST(marked.is_recorded());
+  };
+  const auto borrowed_event = MUST(rill::event::create(device));
+  const auto native_event = MUST(borrowed_event.native<void *>());
+  CHECK(fills(MUST(rill::stream::import(device, native)), MUST(rill::event::import(device, native_event))));
   CHECK(MUST(rill::stream::import(device, MUST(stream.native()))) == stream);
   const auto event = MUST(rill::event::create(device));
   MUST(stream.record(event));
@@ -188,6 +197,32 @@ void converts_durations() {
   CHECK(nanoseconds(std::chrono::duration<double>(-0.0)) == 0);
 }
 
+/* A pattern of several elements; one whose type could be either is a value. */
+void fills_from_views(rill::stream_ref stream, rill::buffer<unsigned> &x) {
+  using pair = std::array<unsigned, 2>;
+  const std::vector<unsigned> pattern{ 5, 6 };
+  const pair one{ 7, 8 };
+  unsigned result[8] = {}, four[] = { 1, 2, 3, 4 };
+  const auto head = MUST(rill::view(x).first(8));
+  const auto filled = [&](unsigned first, unsigned second, unsigned third) {
+    MUST(stream.copy(rill::view(result), head));
+    MUST(stream.synchronize());
+    return result[0] == first && result[1] == second && result[2] == third && result[7] == result[3];
+  };
+  MUST(stream.fill(head, pattern));
+  CHECK(filled(5, 6, 5));
+  MUST(stream.fill(head, rill::view(four)));
+  CHECK(filled(1, 2, 3));
+  MUST(stream.fill(head, one)); /* two unsigned for a view of unsigned */
+  CHECK(filled(7, 8, 7));
+  MUST(stream.fill(MUST(rill::view<pair>(reinterpret_cast<pair *>(head.data()), 4).first(4)), pair{ 3, 2 }));
+  CHECK(filled(3, 2, 3));
+  FAILS(stream.fill(head, MUST(rill::view(four).first(3))), RILL_ERROR_INVALID_ARGUMENT, "pattern of 3 elements");
+  FAILS(stream.fill(head, std::vector<unsigned>()), RILL_ERROR_INVALID_ARGUMENT, "pattern of 0 elements");
+  FAILS(stream.fill(head, std::vector<unsigned>(8)), RILL_ERROR_INVALID_ARGUMENT, "rill_fill_async");
+  CHECK(filled(3, 2, 3));
+}
+
 void copies_and_fills(rill::device device) {
   const auto stream = MUST(rill::stream::create(device));
   auto x = MUST(rill::buffer<unsigned>::create(device, n));
@@ -198,6 +233,7 @@ void copies_and_fills(rill::device device) {
 
   MUST(stream.copy(x, from));
   MUST(stream.fill(MUST(rill::view(x).first(3)), 9u));
+  fills_from_views(stream, x);
   MUST(stream.copy(middle, MUST(rill::view(x).subview(1, 10))));
   MUST(stream.synchronize());
   const std::array<unsigned, 10> expected = { 9, 9, 4, 5, 6, 7, 8, 9, 10, 11 };

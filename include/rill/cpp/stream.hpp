@@ -274,20 +274,18 @@ public:
     }
     return give(rill_copy_async(handle_, target.data(), source.data(), target.size_bytes()));
   }
-  /** Sets every element of `to`.  Elements have 1, 2, 4, 8 or 16 bytes. */
+  /** Sets every element of `to`.  Elements have 1, 2, 4, 8 or 16 bytes.  Or repeats the elements of a view or container
+   *  of the host's, 1, 2, 4, 8 or 16 bytes together, which are read at the call; INVALID_ARGUMENT if they do not divide
+   *  the elements of `to`. */
   template <class To, class Value> outcome<> fill(To &&to, const Value &value) const {
     const auto target = view_of(std::forward<To>(to));
     using element = typename decltype(target)::element_type;
     static_assert(!std::is_const_v<element>, "the target of a fill is const");
-    static_assert(std::is_same_v<element, Value> ||
-                      (std::is_arithmetic_v<element> && std::is_arithmetic_v<Value> &&
-                       sizeof(Value) <= sizeof(element) &&
-                       std::is_floating_point_v<element> == std::is_floating_point_v<Value>),
-                  "the value of a fill has the type of the elements, or one that fits it");
-    static_assert(sizeof(element) <= 16 && (sizeof(element) & (sizeof(element) - 1)) == 0,
-                  "elements of a fill have 1, 2, 4, 8 or 16 bytes");
-    const element pattern = static_cast<element>(value);
-    return give(rill_fill_async(handle_, target.data(), &pattern, sizeof pattern, target.size()));
+    if constexpr (is_pattern<const Value, element>::value) {
+      return fill_pattern(target, rill::view(value));
+    } else {
+      return fill_value(target, value);
+    }
   }
 
   /* Kernels. */
@@ -339,6 +337,28 @@ protected:
   using handle_base::handle_base;
   static rill_status retain_(rill_stream s) noexcept { return rill_stream_retain(s); }
   static rill_status release_(rill_stream s) noexcept { return rill_stream_release(s); }
+
+private:
+  template <class T, class Value> outcome<> fill_value(view<T> target, const Value &value) const {
+    using element = T;
+    static_assert(std::is_same_v<element, Value> ||
+                      (std::is_arithmetic_v<element> && std::is_arithmetic_v<Value> &&
+                       sizeof(Value) <= sizeof(element) &&
+                       std::is_floating_point_v<element> == std::is_floating_point_v<Value>),
+                  "the value of a fill has the type of the elements, or one that fits it");
+    static_assert(sizeof(element) <= 16 && (sizeof(element) & (sizeof(element) - 1)) == 0,
+                  "elements of a fill have 1, 2, 4, 8 or 16 bytes");
+    const element pattern = static_cast<element>(value);
+    return give(rill_fill_async(handle_, target.data(), &pattern, sizeof pattern, target.size()));
+  }
+  template <class T, class U> outcome<> fill_pattern(view<T> target, view<U> pattern) const {
+    if (pattern.empty() || target.size() % pattern.size() != 0) {
+      return refuse(RILL_ERROR_INVALID_ARGUMENT, "rill::stream::fill",
+                    "a pattern of %zu elements to fill a view of %zu elements", pattern.size(), target.size());
+    }
+    return give(
+        rill_fill_async(handle_, target.data(), pattern.data(), pattern.size_bytes(), target.size() / pattern.size()));
+  }
 };
 
 } // namespace detail

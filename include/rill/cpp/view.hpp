@@ -109,6 +109,13 @@ template <class C> constexpr auto view_of(C &&c) {
     return view(c);
   }
 }
+
+/* Whether a fill's value is a pattern: a view of elements of type T, or something that a view can be made of. */
+template <class C, class T, class = void> struct is_pattern : std::false_type {};
+template <class C, class T>
+struct is_pattern<C, T, std::void_t<decltype(view(std::declval<C &>()))>>
+    : std::bool_constant<!std::is_same_v<std::remove_const_t<C>, T> &&
+                         std::is_same_v<typename decltype(view(std::declval<C &>()))::value_type, T>> {};
 } // namespace detail
 
 RILL_CPP_END
