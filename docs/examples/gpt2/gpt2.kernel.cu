@@ -95,19 +95,30 @@ RILL_KERNEL(embed, int channels, int length, const int *tokens, const float *tok
   for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) to[c] = a[c] + b[c];
 }
 
-/* Adds the gradients of the rows to those of their tokens.  A block for each row: that of a token's first row adds up
- * all rows with this token, in their order, and the others have nothing to do. */
-RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, const float *dx, float *dweights) {
-  const int row = static_cast<int>(blockIdx.x), token = tokens[row];
-  int before = 0;
-  for (int r = static_cast<int>(threadIdx.x); r < row; r += static_cast<int>(blockDim.x)) before |= tokens[r] == token;
-  if (__syncthreads_or(before)) return;
-  float *const to = dweights + static_cast<size_t>(token) * static_cast<size_t>(channels);
-  for (int r = row; r < rows; r++) {
-    if (tokens[r] != token) continue;
-    const float *const from = dx + static_cast<size_t>(r) * static_cast<size_t>(channels);
-    for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) to[c] += from[c];
+/* For each row the next one of the same token, `rows` if there is none, and after these whether it is the first one. */
+RILL_KERNEL(link_rows, int rows, const int *tokens, int *links) {
+  const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row >= rows) return;
+  const int token = tokens[row];
+  int next = rows, first = row;
+  for (int r = 0; r < rows; r++) {
+    const int other = tokens[r] == token ? r : row;
+    next = other > row ? min(next, other) : next;
+    first = min(first, other);
   }
+  links[row] = next;
+  links[rows + row] = first == row;
+}
+
+/* Adds the gradients of the rows to those of their tokens.  Blocks for each row, in y, over the columns: those of a
+ * token's first row add up all rows of this token, in their order, and the others have nothing to do. */
+RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, const int *links, const float *dx,
+            float *dweights) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), row = static_cast<int>(blockIdx.y);
+  if (c >= channels || links[rows + row] == 0) return;
+  float sum = 0;
+  for (int r = row; r < rows; r = links[r]) sum += dx[static_cast<size_t>(r) * static_cast<size_t>(channels) + c];
+  dweights[static_cast<size_t>(tokens[row]) * static_cast<size_t>(channels) + c] += sum;
 }
 
 /* A position's gradient is the sum over the batch.  `size` is length * channels. */

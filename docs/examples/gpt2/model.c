@@ -96,6 +96,7 @@ static size_t plan(gpt2 *model, float *memory) {
   model->moment2 = take(memory, &used, count);
   model->inputs = (int *)take(memory, &used, rows);
   model->targets = (int *)take(memory, &used, rows);
+  model->links = (int *)take(memory, &used, 2 * rows);
   model->rates = take(memory, &used, 3);
   for (int i = 0; i < c->layers; i++) {
     gpt2_layer *const layer = &model->layers[i];
@@ -451,8 +452,11 @@ void gpt2_backward(gpt2 *model) {
     announce(model, first, end);
   }
   const rill_launch by_positions = rill_launch_1d((uint64_t)o->length * (uint64_t)c->channels, 256);
-  CHECK(embed_tokens_backward_launch(stream, &by_rows, rows, c->channels, model->inputs, model->d_stream,
-                                     gradient(model, GPT2_TOKENS, 0)));
+  const rill_launch by_links = rill_launch_1d((uint64_t)rows, 64);
+  const rill_launch by_tokens = grid(parts_of((size_t)c->channels, THREADS), (size_t)rows, 1, THREADS, 1);
+  CHECK(link_rows_launch(stream, &by_links, rows, model->inputs, model->links));
+  CHECK(embed_tokens_backward_launch(stream, &by_tokens, rows, c->channels, model->inputs, model->links,
+                                     model->d_stream, gradient(model, GPT2_TOKENS, 0)));
   CHECK(embed_positions_backward_launch(stream, &by_positions, o->length * c->channels, o->batch, model->d_stream,
                                         gradient(model, GPT2_POSITIONS, 0)));
   announce(model, 0, first);

@@ -85,7 +85,7 @@ typedef struct gpt2 {
   float *memory; /* one block of the pool, which holds all of the following */
   size_t memory_size;
   float *parameters, *gradients, *moment1, *moment2;
-  int *inputs, *targets; /* tokens */
+  int *inputs, *targets, *links; /* tokens; which rows have the same one */
   float *rates;
   gpt2_layer *layers; /* this array itself is the host's */
   float *output, *normal, *mean, *scale, *logits, *losses;
