@@ -24,91 +24,66 @@ static void usage(void) {
   exit(2);
 }
 
-static int number(const char *text, int least, int most) {
-  char *end;
-  const long value = strtol(text, &end, 10);
-  if (end != text && *end == '\0' && value >= least && value <= most) return (int)value;
-  (void)fprintf(stderr, "%s: not a number from %d to %d\n", text, least, most);
-  exit(2);
-}
+/* An option: it takes a text, a number from `least` to `most`, a real number, or nothing. */
+typedef struct choice {
+  const char *name, **text;
+  int *number, least, most;
+  float *real;
+  int *flag, value;
+} choice;
 
-static float real(const char *text) {
-  char *end;
-  const float value = strtof(text, &end);
-  if (end != text && *end == '\0' && value >= 0 && value < HUGE_VALF) return value;
-  (void)fprintf(stderr, "%s: not a number from 0 on\n", text);
-  exit(2);
+static void choose(const choice *c, const char *text) {
+  char *end = NULL;
+  if (c->text != NULL) *c->text = text;
+  if (c->flag != NULL) *c->flag = c->value;
+  if (c->number != NULL) {
+    const long value = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && value >= c->least && value <= c->most) *c->number = (int)value;
+    else (void)fprintf(stderr, "--%s %s: not a number from %d to %d\n", c->name, text, c->least, c->most), exit(2);
+  }
+  if (c->real != NULL) {
+    *c->real = strtof(text, &end);
+    if (end != text && *end == '\0' && *c->real >= 0 && *c->real < HUGE_VALF) return;
+    (void)fprintf(stderr, "--%s %s: not a number from 0 on\n", c->name, text);
+    exit(2);
+  }
 }
 
 static settings read_options(int count, char **arguments) {
-  enum {
-    DEVICE,
-    BATCH,
-    LENGTH,
-    STEPS,
-    RATE,
-    DECAY,
-    GRAPH,
-    STREAMS,
-    OWN,
-    TF32,
-    GENERATE,
-    MODEL,
-    TOKENS,
-    LAYERS,
-    HEADS,
-    CHANNELS,
-    VOCABULARY
+  settings s = { .steps = 20, .graph = 1 };
+  gpt2_config *const c = &s.config;
+  gpt2_options *const o = &s.options;
+  *c = (gpt2_config){ .layers = 6, .heads = 6, .channels = 384, .vocabulary = 4096 };
+  *o = (gpt2_options){ .batch = 4, .length = 64, .learning_rate = 3e-4f, .beta1 = 0.9f, .beta2 = 0.999f };
+  const choice choices[] = {
+    { "device", .text = &s.device },
+    { "model", .text = &s.model },
+    { "tokens", .text = &s.tokens },
+    { "batch", .number = &o->batch, .least = 1, .most = 4096 },
+    { "length", .number = &o->length, .least = 1, .most = 65536 },
+    { "steps", .number = &s.steps, .least = 0, .most = 1 << 30 },
+    { "generate", .number = &s.generate, .least = 0, .most = 1 << 20 },
+    { "layers", .number = &c->layers, .least = 1, .most = 1000 },
+    { "heads", .number = &c->heads, .least = 1, .most = 1000 },
+    { "channels", .number = &c->channels, .least = 1, .most = 65536 },
+    { "vocabulary", .number = &c->vocabulary, .least = 2, .most = 65536 },
+    { "rate", .real = &o->learning_rate },
+    { "decay", .real = &o->decay },
+    { "graph", .flag = &s.graph, .value = 1 },
+    { "streams", .flag = &s.graph, .value = 0 },
+    { "own-products", .flag = &o->products.own, .value = 1 },
+    { "tf32", .flag = &o->products.tf32, .value = 1 },
   };
-  static const struct option names[] = {
-    { "device", 1, NULL, DEVICE },
-    { "batch", 1, NULL, BATCH },
-    { "length", 1, NULL, LENGTH },
-    { "steps", 1, NULL, STEPS },
-    { "rate", 1, NULL, RATE },
-    { "decay", 1, NULL, DECAY },
-    { "graph", 0, NULL, GRAPH },
-    { "streams", 0, NULL, STREAMS },
-    { "own-products", 0, NULL, OWN },
-    { "tf32", 0, NULL, TF32 },
-    { "generate", 1, NULL, GENERATE },
-    { "model", 1, NULL, MODEL },
-    { "tokens", 1, NULL, TOKENS },
-    { "layers", 1, NULL, LAYERS },
-    { "heads", 1, NULL, HEADS },
-    { "channels", 1, NULL, CHANNELS },
-    { "vocabulary", 1, NULL, VOCABULARY },
-    { NULL, 0, NULL, 0 },
-  };
-  settings s = { .steps = 20,
-                 .graph = 1,
-                 .config = { .layers = 6, .heads = 6, .channels = 384, .vocabulary = 4096 },
-                 .options = { .batch = 4, .length = 64, .learning_rate = 3e-4f, .beta1 = 0.9f, .beta2 = 0.999f } };
-  for (int option; (option = getopt_long(count, arguments, "", names, NULL)) != -1;) {
-    switch (option) {
-      case DEVICE: s.device = optarg; break;
-      case BATCH: s.options.batch = number(optarg, 1, 4096); break;
-      case LENGTH: s.options.length = number(optarg, 1, 1 << 16); break;
-      case STEPS: s.steps = number(optarg, 0, 1 << 30); break;
-      case RATE: s.options.learning_rate = real(optarg); break;
-      case DECAY: s.options.decay = real(optarg); break;
-      case GRAPH: s.graph = 1; break;
-      case STREAMS: s.graph = 0; break;
-      case OWN: s.options.products.own = 1; break;
-      case TF32: s.options.products.tf32 = 1; break;
-      case GENERATE: s.generate = number(optarg, 0, 1 << 20); break;
-      case MODEL: s.model = optarg; break;
-      case TOKENS: s.tokens = optarg; break;
-      case LAYERS: s.config.layers = number(optarg, 1, 1000); break;
-      case HEADS: s.config.heads = number(optarg, 1, 1000); break;
-      case CHANNELS: s.config.channels = number(optarg, 1, 1 << 16); break;
-      case VOCABULARY: s.config.vocabulary = number(optarg, 2, 65536); break;
-      default: usage();
-    }
+  enum { CHOICES = sizeof choices / sizeof *choices };
+  struct option names[CHOICES + 1] = { 0 };
+  for (int i = 0; i < CHOICES; i++) names[i] = (struct option){ choices[i].name, choices[i].flag == NULL, NULL, i };
+  for (int i; (i = getopt_long(count, arguments, "", names, NULL)) != -1;) {
+    if (i == '?') usage();
+    choose(&choices[i], optarg);
   }
   if (optind != count) usage();
-  s.config.positions = s.options.length;
-  s.config.padded = (s.config.vocabulary + 127) / 128 * 128;
+  c->positions = o->length;
+  c->padded = (c->vocabulary + 127) / 128 * 128;
   return s;
 }
 

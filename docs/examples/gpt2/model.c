@@ -180,88 +180,24 @@ static rill_launch warp_for_each(const gpt2 *model, int rows) {
   return grid(parts_of((size_t)rows, THREADS / model->warp_size), 1, 1, THREADS, 1);
 }
 
+static void multiply(gpt2 *model, product p) { products_multiply(&model->products, &p); }
+
 /* y = x * w^T, of x with `in` and y with `out` columns. */
 static void linear(gpt2 *model, int rows, int in, int out, const float *x, const float *w, float *y) {
-  const uint64_t m = (uint64_t)rows, n = (uint64_t)out, k = (uint64_t)in;
-  products_multiply(&model->products, &(rill_kernels_sgemm_problem){ .m = m,
-                                                                     .n = n,
-                                                                     .k = k,
-                                                                     .batch = 1,
-                                                                     .alpha = 1,
-                                                                     .transpose_b = true,
-                                                                     .a = x,
-                                                                     .b = w,
-                                                                     .c = y,
-                                                                     .lda = k,
-                                                                     .ldb = k,
-                                                                     .ldc = n });
+  multiply(model, (product){ A_BT, 1, rows, out, in, 1, x, w, y });
 }
 
 /* dx = dy * w, and dw = dy^T * x. */
 static void linear_backward(gpt2 *model, int rows, int in, int out, const float *dy, const float *x, const float *w,
                             float *dx, float *dw) {
-  const uint64_t m = (uint64_t)rows, n = (uint64_t)in, k = (uint64_t)out;
-  products_multiply(
-      &model->products,
-      &(rill_kernels_sgemm_problem){
-          .m = m, .n = n, .k = k, .batch = 1, .alpha = 1, .a = dy, .b = w, .c = dx, .lda = k, .ldb = n, .ldc = n });
-  products_multiply(&model->products, &(rill_kernels_sgemm_problem){ .m = k,
-                                                                     .n = n,
-                                                                     .k = m,
-                                                                     .batch = 1,
-                                                                     .alpha = 1,
-                                                                     .transpose_a = true,
-                                                                     .a = dy,
-                                                                     .b = x,
-                                                                     .c = dw,
-                                                                     .lda = k,
-                                                                     .ldb = n,
-                                                                     .ldc = n });
+  multiply(model, (product){ A_B, 1, rows, in, out, 1, dy, w, dx });
+  multiply(model, (product){ AT_B, 1, out, in, rows, 1, dy, x, dw });
 }
 
-/* The products of attention, one for each head of each sequence.  Of c's m x n elements each is a sum of k products; a
- * matrix that is transposed is given with its own rows. */
-typedef struct head_product {
-  int m, n, k;
-  bool transpose_a, transpose_b;
-  float factor;
-  const float *a, *b;
-  float *c;
-} head_product;
-
-static void for_each_head(gpt2 *model, int batch, const head_product *p) {
-  const uint64_t m = (uint64_t)p->m, n = (uint64_t)p->n, k = (uint64_t)p->k;
-  products_multiply(&model->products, &(rill_kernels_sgemm_problem){ .m = m,
-                                                                     .n = n,
-                                                                     .k = k,
-                                                                     .batch = (uint64_t)(batch * model->config.heads),
-                                                                     .alpha = p->factor,
-                                                                     .transpose_a = p->transpose_a,
-                                                                     .transpose_b = p->transpose_b,
-                                                                     .a = p->a,
-                                                                     .b = p->b,
-                                                                     .c = p->c,
-                                                                     .lda = p->transpose_a ? m : k,
-                                                                     .ldb = p->transpose_b ? k : n,
-                                                                     .ldc = n,
-                                                                     .stride_a = m * k,
-                                                                     .stride_b = k * n,
-                                                                     .stride_c = m * n });
-}
-
-static void move_heads(gpt2 *model, int batch, int length, int parts, const float *bias, const float *rows,
-                       float *heads) {
-  const int size = model->config.channels / model->config.heads, deep = size < 256 ? 256 / size : 1;
-  const rill_launch launch =
-      grid(parts_of((size_t)length, (size_t)deep), (size_t)batch, (size_t)(parts * model->config.heads), size, deep);
-  CHECK(split_heads_launch(model->stream, &launch, length, size, model->config.heads, parts, bias, rows, heads));
-}
-
-static void move_back(gpt2 *model, int batch, int length, int parts, const float *heads, float *rows) {
-  const int size = model->config.channels / model->config.heads, deep = size < 256 ? 256 / size : 1;
-  const rill_launch launch =
-      grid(parts_of((size_t)length, (size_t)deep), (size_t)batch, (size_t)(parts * model->config.heads), size, deep);
-  CHECK(merge_heads_launch(model->stream, &launch, length, size, model->config.heads, parts, heads, rows));
+/* The launch of split_heads and merge_heads. */
+static rill_launch for_heads(const gpt2 *model, int batch, int length, int parts) {
+  const int heads = model->config.heads, size = model->config.channels / heads, deep = size < 256 ? 256 / size : 1;
+  return grid(parts_of((size_t)length, (size_t)deep), (size_t)batch, (size_t)(parts * heads), size, deep);
 }
 
 static int rows_of_part(int rows) { return rows > PART * MOST_PARTS ? (rows + MOST_PARTS - 1) / MOST_PARTS : PART; }
@@ -302,10 +238,11 @@ void gpt2_begin(gpt2 *model, const int *batch, int step) {
 
 void gpt2_forward(gpt2 *model, int batch, int length) {
   const int channels = model->config.channels, heads = model->config.heads, size = channels / heads;
-  const int rows = batch * length;
+  const int rows = batch * length, count = batch * heads;
   const rill_stream stream = model->stream;
   const rill_launch by_rows = grid((size_t)rows, 1, 1, THREADS, 1), by_warps = warp_for_each(model, rows);
   const rill_launch by_scores = warp_for_each(model, rows * heads);
+  const rill_launch for_three = for_heads(model, batch, length, 3), for_one = for_heads(model, batch, length, 1);
   const rill_launch by_gelu = grid(parts_of(4 * (size_t)channels, 256), parts_of((size_t)rows, 4), 1, 256, 1);
   const size_t part = (size_t)rows * (size_t)channels;
   CHECK(embed_launch(stream, &by_rows, channels, length, model->inputs, weight(model, GPT2_TOKENS, 0),
@@ -318,23 +255,13 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
     CHECK(residual_norm_launch(stream, &by_warps, rows, channels, x, add, bias, weight(model, GPT2_NORM1_WEIGHT, i),
                                weight(model, GPT2_NORM1_BIAS, i), l->input, l->normal1, l->mean1, l->scale1));
     linear(model, rows, channels, 3 * channels, l->normal1, weight(model, GPT2_QKV_WEIGHT, i), model->wide);
-    move_heads(model, batch, length, 3, weight(model, GPT2_QKV_BIAS, i), model->wide, l->heads);
+    CHECK(split_heads_launch(stream, &for_three, length, size, heads, 3, weight(model, GPT2_QKV_BIAS, i), model->wide,
+                             l->heads));
     const float *const q = l->heads, *const k = q + part, *const v = k + part;
-    for_each_head(model, batch,
-                  &(head_product){ .m = length,
-                                   .n = length,
-                                   .k = size,
-                                   .transpose_b = true,
-                                   .factor = 1 / sqrtf((float)size),
-                                   .a = q,
-                                   .b = k,
-                                   .c = l->probabilities });
+    multiply(model, (product){ A_BT, count, length, length, size, 1 / sqrtf((float)size), q, k, l->probabilities });
     CHECK(softmax_launch(stream, &by_scores, rows * heads, length, l->probabilities));
-    for_each_head(
-        model, batch,
-        &(head_product){
-            .m = length, .n = size, .k = length, .factor = 1, .a = l->probabilities, .b = v, .c = model->split });
-    move_back(model, batch, length, 1, model->split, l->attended);
+    multiply(model, (product){ A_B, count, length, size, length, 1, l->probabilities, v, model->split });
+    CHECK(merge_heads_launch(stream, &for_one, length, size, heads, 1, model->split, l->attended));
     linear(model, rows, channels, channels, l->attended, weight(model, GPT2_ATTENTION_WEIGHT, i), model->narrow);
 
     CHECK(residual_norm_launch(stream, &by_warps, rows, channels, l->input, model->narrow,
@@ -362,50 +289,25 @@ static void announce(gpt2 *model, size_t first, size_t end) {
 static void attention_backward(gpt2 *model, int i) {
   const gpt2_options *const o = &model->options;
   const int channels = model->config.channels, heads = model->config.heads, size = channels / heads;
-  const int length = o->length, rows = o->batch * length;
+  const int length = o->length, rows = o->batch * length, count = o->batch * heads;
   const size_t part = (size_t)rows * (size_t)channels;
   gpt2_layer *const l = &model->layers[i];
   const float *const q = l->heads, *const k = q + part, *const v = k + part;
   float *const dq = model->d_heads, *const dk = dq + part, *const dv = dk + part;
   const float factor = 1 / sqrtf((float)size);
+  const rill_launch for_three = for_heads(model, o->batch, length, 3), for_one = for_heads(model, o->batch, length, 1);
   const rill_launch by_scores = warp_for_each(model, rows * heads);
 
   bias_backward(model, rows, channels, model->d_stream, gradient(model, GPT2_ATTENTION_BIAS, i));
   linear_backward(model, rows, channels, channels, model->d_stream, l->attended,
                   weight(model, GPT2_ATTENTION_WEIGHT, i), model->narrow, gradient(model, GPT2_ATTENTION_WEIGHT, i));
-  move_heads(model, o->batch, length, 1, NULL, model->narrow, model->split);
-  for_each_head(model, o->batch,
-                &(head_product){ .m = length,
-                                 .n = size,
-                                 .k = length,
-                                 .transpose_a = true,
-                                 .factor = 1,
-                                 .a = l->probabilities,
-                                 .b = model->split,
-                                 .c = dv });
-  for_each_head(model, o->batch,
-                &(head_product){ .m = length,
-                                 .n = length,
-                                 .k = size,
-                                 .transpose_b = true,
-                                 .factor = 1,
-                                 .a = model->split,
-                                 .b = v,
-                                 .c = model->d_scores });
+  CHECK(split_heads_launch(model->stream, &for_one, length, size, heads, 1, NULL, model->narrow, model->split));
+  multiply(model, (product){ AT_B, count, length, size, length, 1, l->probabilities, model->split, dv });
+  multiply(model, (product){ A_BT, count, length, length, size, 1, model->split, v, model->d_scores });
   CHECK(softmax_backward_launch(model->stream, &by_scores, rows * heads, length, l->probabilities, model->d_scores));
-  for_each_head(
-      model, o->batch,
-      &(head_product){ .m = length, .n = size, .k = length, .factor = factor, .a = model->d_scores, .b = k, .c = dq });
-  for_each_head(model, o->batch,
-                &(head_product){ .m = length,
-                                 .n = size,
-                                 .k = length,
-                                 .transpose_a = true,
-                                 .factor = factor,
-                                 .a = model->d_scores,
-                                 .b = q,
-                                 .c = dk });
-  move_back(model, o->batch, length, 3, model->d_heads, model->wide);
+  multiply(model, (product){ A_B, count, length, size, length, factor, model->d_scores, k, dq });
+  multiply(model, (product){ AT_B, count, length, size, length, factor, model->d_scores, q, dk });
+  CHECK(merge_heads_launch(model->stream, &for_three, length, size, heads, 3, model->d_heads, model->wide));
   bias_backward(model, rows, 3 * channels, model->wide, gradient(model, GPT2_QKV_BIAS, i));
   linear_backward(model, rows, channels, 3 * channels, model->wide, l->normal1, weight(model, GPT2_QKV_WEIGHT, i),
                   model->narrow, gradient(model, GPT2_QKV_WEIGHT, i));

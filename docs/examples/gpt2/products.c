@@ -64,13 +64,22 @@ void products_close(products *p) {
   CHECK(rill_free(p->workspace));
 }
 
-void products_multiply(products *p, const rill_kernels_sgemm_problem *x) {
-  if (p->handle == NULL) {
-    CHECK(rill_kernels_sgemm_many(p->stream, x));
+void products_multiply(products *p, const product *x) {
+  const bool transpose_a = x->form == AT_B, transpose_b = x->form == A_BT;
+  const int lda = transpose_a ? x->m : x->k, ldb = transpose_b ? x->k : x->n;
+  const long long a = (long long)x->m * x->k, b = (long long)x->k * x->n, c = (long long)x->m * x->n;
+  const float none = 0;
+  if (p->handle != NULL) {
+    CHECK_VENDOR(blas.multiply(p->handle, transpose_b ? blas.transposed : blas.plain,
+                               transpose_a ? blas.transposed : blas.plain, x->n, x->m, x->k, &x->factor, x->b, ldb, b,
+                               x->a, lda, a, &none, x->c, x->n, c, x->count));
     return;
   }
-  CHECK_VENDOR(blas.multiply(p->handle, x->transpose_b ? blas.transposed : blas.plain,
-                             x->transpose_a ? blas.transposed : blas.plain, (int)x->n, (int)x->m, (int)x->k, &x->alpha,
-                             x->b, (int)x->ldb, (long long)x->stride_b, x->a, (int)x->lda, (long long)x->stride_a,
-                             &x->beta, x->c, (int)x->ldc, (long long)x->stride_c, (int)x->batch));
+  rill_kernels_sgemm_problem own = { .batch = (uint64_t)x->count, .alpha = x->factor };
+  own.m = (uint64_t)x->m, own.n = (uint64_t)x->n, own.k = (uint64_t)x->k;
+  own.transpose_a = transpose_a, own.transpose_b = transpose_b;
+  own.a = x->a, own.b = x->b, own.c = x->c;
+  own.lda = (uint64_t)lda, own.ldb = (uint64_t)ldb, own.ldc = own.n;
+  own.stride_a = (uint64_t)a, own.stride_b = (uint64_t)b, own.stride_c = (uint64_t)c;
+  CHECK(rill_kernels_sgemm_many(p->stream, &own));
 }

@@ -18,7 +18,19 @@ typedef struct products {
 void products_open(products *p, rill_device device, rill_stream stream, const product_options *options);
 void products_close(products *p);
 
-/* c = alpha * a * b + beta * c of matrices in rows, `batch` times.  Takes no bias. */
-void products_multiply(products *p, const rill_kernels_sgemm_problem *problem);
+/* Which of the two matrices is given as its transpose. */
+typedef enum product_form { A_B, A_BT, AT_B } product_form;
+
+/* c = factor * a * b, of `count` matrices each, one after another and row after row: c is m x n, and each of its
+ * elements a sum of k products. */
+typedef struct product {
+  product_form form;
+  int count, m, n, k;
+  float factor;
+  const float *a, *b;
+  float *c;
+} product;
+
+void products_multiply(products *p, const product *product);
 
 #endif

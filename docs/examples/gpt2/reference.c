@@ -72,18 +72,18 @@ static void norm(int rows, int n, const double *x, const double *w, const double
 static void norm_back(int rows, int n, const double *x, const double *w, const double *dy, double *dx, double *dw,
                       double *dbias) {
   for (int r = 0; r < rows; r++) {
-    double mean, scale, sum = 0, product = 0;
+    double mean, scale, sum = 0, along = 0;
     moments_of(n, x + r * n, &mean, &scale);
     for (int i = 0; i < n; i++) {
       const double normal = (x[r * n + i] - mean) * scale, d = dy[r * n + i];
       dw[i] += d * normal;
       dbias[i] += d;
       sum += d * w[i];
-      product += d * w[i] * normal;
+      along += d * w[i] * normal;
     }
     for (int i = 0; i < n; i++) {
       const double normal = (x[r * n + i] - mean) * scale;
-      dx[r * n + i] += scale * (dy[r * n + i] * w[i] - sum / n - normal * product / n);
+      dx[r * n + i] += scale * (dy[r * n + i] * w[i] - sum / n - normal * along / n);
     }
   }
 }
