@@ -353,18 +353,42 @@ def versions(tree):
     return count, problems
 
 
-RULES = (durations, environment, names, functions, options_of_build, options_of_programs, figures, versions)
+# ---- numbers of things ----
+
+WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()
+
+
+def counts(tree):
+    """Numbers that pages state of what can be counted: what any page says, and what is counted in which file."""
+    stated = (
+        (r"\b(\w+) shapes of loops", "tests/bench/shapes.def", r"^(?:SHAPE|LOOP)\("),
+        (r"\bThese (\w+) commands", "docs/guides/FIRST_RUN_ON_AMD.md", r"^## \d+\. "),
+    )
+    problems, count = [], 0
+    for pattern, file, counted in stated:
+        number = len(re.findall(counted, tree.read(file), re.M))
+        said = [(page, found[1]) for page in tree.pages() for found in re.finditer(pattern, tree.read(page))]
+        if not said:
+            problems.append(f"no page has {pattern}: drop it here")
+        count += len(said)
+        for page, text in said:
+            if text not in (str(number), WORDS[number] if number < len(WORDS) else ""):
+                problems.append(f"{page} says {text}, and {file} has {number}")
+    return count, problems
+
+
+RULES = (durations, environment, names, functions, options_of_build, options_of_programs, figures, versions, counts)
 
 
 def check(tree):
-    problems, counts = [], {}
+    problems, read = [], {}
     for rule in RULES:
-        counts[rule.__name__], found = rule(tree)
+        read[rule.__name__], found = rule(tree)
         problems += found
-    return counts, problems
+    return read, problems
 
 
 if __name__ == "__main__":
-    counts, problems = check(Tree(sys.argv[1]))
-    print("\n".join(problems) or json.dumps(counts))
+    facts, problems = check(Tree(sys.argv[1]))
+    print("\n".join(problems) or json.dumps(facts))
     sys.exit(bool(problems))

@@ -40,6 +40,7 @@ class Commands(ToolTest):
         table = lines[: lines.index("")]
         self.assertTrue(table[0].startswith("device"))
         self.assertTrue(table[-1].startswith("cpu "), table)
+        self.assertEqual(lines[-3:], ["", self.succeed("--version").strip(), ""])
 
     def test_info_columns_are_aligned(self):
         lines = self.succeed("info").split("\n")
