@@ -115,6 +115,9 @@ del pages[FRONT]
 examples = {path.relative_to(source).as_posix(): "example_" + re.sub(r"\W", "_", path.relative_to(source / "docs/examples").as_posix())
             for path in sorted((source / "docs/examples").rglob("*"))
             if path.is_file() and path.suffix in (".c", ".h", ".cpp", ".cu", ".py")}
+names = [*pages.values(), *examples.values()]
+if len(names) != len(set(names)):
+    sys.exit(f"two pages have one name: {sorted(name for name in names if names.count(name) > 1)}")
 # What a page is called: by its first heading, except for the README, which bears the name of the project.
 title_of = {page: re.findall(r"^# (.*)", (source / page).read_text(encoding="utf-8"), re.MULTILINE)[0].replace("`", "")
             for page in [FRONT, *pages]}
@@ -201,10 +204,11 @@ def page_text(page, name):
 def example_page(path, name):
     text = (source / path).read_text(encoding="utf-8")
     kind = ".py" if path.endswith(".py") else ".cpp" if path.endswith((".cpp", ".cu")) else ".c"
-    first = re.match(r'(?:#!.*\n)?(?:/\*|""")\s*(.*?)[.:]?\s*(?:\n|\*/|""")', text)
+    comment = re.match(r'(?:#![^\n]*\n)?(?:/\*|//|""")\s*(.*?)(?:\n \*\n|\n\n|\n#|\*/|""")', text, re.DOTALL)
+    sentence = re.match(r".*?(?=[.:]?$|[.:] +[A-Z])", " ".join(re.sub(r"\n( \*|//)", " ", comment[1]).split())) if comment else None
     title = path.removeprefix("docs/examples/")
     title_of[path] = title
-    return first[1] if first else title, f"# {title} {{#{name}}}\n\n~~~{{{kind}}}\n{text}~~~\n"
+    return sentence[0] if sentence else title, f"# {title} {{#{name}}}\n\n~~~{{{kind}}}\n{text}~~~\n"
 
 
 def write_pages():
