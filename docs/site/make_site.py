@@ -90,7 +90,7 @@ def opening(header, text):
 
 def write_header(header):
     text, rest = opening(header, header_text[header])
-    if header in host_headers:
+    if "device" not in header.parts:
         rest = re.sub(r"/\*\*(?!\*).*?\*/", lambda comment: doc_comment(comment[0]), rest, flags=re.DOTALL)
         statuses = "".join(f'  RILL_{name}, /**< {sentence} */\n' for name, sentence in STATUSES.items())
         rest = re.sub(r"enum \{\n#define RILL_STATUS_ENUM_.*?\};", lambda _: "/** What a call returns. */\nenum {\n" + statuses + "};",
@@ -242,10 +242,10 @@ def write_layout():
         *(tab(path, pages[path]) for path in ("docs/START.md", "README.md")),
         group("Guides", folder("guides")),
         group("Headers", files(host_headers)),
+        '<tab type="classlist" visible="yes" title="Structs and classes" intro=""/>',
         group("Headers for C++", files(header for header in headers if header.suffix == ".hpp")),
         group("Headers for kernels", files(header for header in headers if "device" in header.parts)),
         '<tab type="globals" visible="yes" title="All functions and constants" intro=""/>',
-        '<tab type="structlist" visible="yes" title="All structs" intro=""/>',
         group("Reference", folder("reference")),
         group("Results", [tab("docs/PERFORMANCE.md", "PERFORMANCE"), *folder("results")]),
         '<tab type="user" url="@ref EXAMPLES" title="Examples"/>',
@@ -258,7 +258,8 @@ def write_layout():
     (file,) = re.findall(r"<file>.*</file>", text, re.DOTALL)
     description = '<detaileddescription title=""/>'
     changed = file.replace(description, "").replace('<briefdescription visible="yes"/>', '<detaileddescription title="Overview"/>')
-    layout.write_text(text.replace(file, changed), encoding="utf-8")
+    text = re.sub(r"<(inheritancegraph|collaborationgraph|nestedclasses) .*?/>", "", text.replace(file, changed))
+    layout.write_text(text, encoding="utf-8")
 
 
 shutil.rmtree(output / "input", ignore_errors=True)

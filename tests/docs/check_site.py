@@ -101,6 +101,16 @@ def check(site):
         if header.parent == include and not linked & {page.removesuffix(".html") for page in same}:
             problems.append(f"the front page has no link to {header.name}")
 
+    cpp = "".join(header.read_text(encoding="utf-8") for header in (include / "cpp").glob("*.hpp"))
+    cpp = re.sub(r"^namespace detail \{.*?^\} // namespace detail$", "", cpp, flags=re.DOTALL | re.MULTILINE)
+    classes = set(re.findall(r"\*/\n(?:template <[^>]*>\s*)?class (\w+)[^;]*?\{", cpp))
+    if len(classes) < 15:
+        problems.append(f"only {len(classes)} classes were found")
+    problems.extend(f"rill::{name} has no page" for name in sorted(classes)
+                    if f"classrill_1_1{name.replace('_', '__')}.html" not in pages)
+    if "synchronize_until" not in pages["classrill_1_1stream.html"].raw:
+        problems.append("the page of rill::stream does not have what it inherits")
+
     functions = [function for function in api["functions"] if "errors" in function]
     if len(functions) < 200:
         problems.append(f"only {len(functions)} functions have errors")
@@ -127,7 +137,7 @@ def check(site):
     problems.extend(f"the drawing {name} has no words for those who do not see it" for name, words in shown if not words)
 
     for name, page in pages.items():
-        for mark in ("`", "](", "{#", "@ref", "@link", "@par", "<tt>", "[TOC]"):
+        for mark in ("`", "](.", "](#", "](h", "{#", "@ref", "@link", "@par", "<tt>", "[TOC]"):
             for around in re.findall(".{0,40}" + re.escape(mark) + ".{0,20}", page.prose):
                 problems.append(f"{name}: {mark} is printed: {around!r}")
         for link in page.links:
@@ -140,11 +150,17 @@ def check(site):
             elif anchor and target in pages and urllib.parse.unquote(anchor) not in pages[target].anchors:
                 problems.append(f"{name}: a link leads to #{anchor}, which {target} does not have")
 
+    # What the navigation and the search lead to; navtreeindex*.js says where pages are in the navigation, and links nowhere.
+    for path in [*site.glob("[!n]*.js"), site / "navtreedata.js", *site.glob("search/*.js")]:
+        for target in re.findall(r"""["'](?:\.\./)?(\w+\.html)[#"']""", path.read_text(encoding="utf-8")):
+            if not (site / target).exists():
+                problems.append(f"{path.name}: an entry leads to {target}, which does not exist")
+
     tree = (site / "navtreedata.js").read_text(encoding="utf-8") + (site / "navtreeindex0.js").read_text(encoding="utf-8")
     for path in sorted((source / "docs").rglob("*.md")):
         if path != source / "docs/README.md" and f"{path.stem}.html" not in tree:
             problems.append(f"the navigation does not have {path.stem}")
-    return f"{len(pages)} pages, {len(headers)} headers, {len(functions)} functions"
+    return f"{len(pages)} pages, {len(headers)} headers, {len(functions)} functions, {len(classes)} classes"
 
 
 with tempfile.TemporaryDirectory(prefix="rill-site-") as directory:
