@@ -104,8 +104,8 @@ void rill__observe(enum rill__observer_index index, const struct rill__observer 
 /* Makes RILL_DISPATCH call rill__call_watched for the purpose `bit` (RILL__CALLS_*), or stops this. */
 void rill__calls_watch(uint32_t bit, bool on);
 
-/* Call the observers.  If `after` turns a success into a failure, this is only used where the operation can be undone,
- * which excludes allocations. */
+/* Call the observers.  If `after` turns a success into a failure, the failure counts only if the operation can be
+ * undone, so not for an allocation. */
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));
 rill_status rill__observe_after(struct rill__observed *what, rill_status status) __attribute__((cold));
 

@@ -11,7 +11,7 @@ struct rill__capture {
   struct rill__capture_member origin; /* member of the stream that the capture was begun on */
   _Atomic uint32_t references;        /* one for all members, and one for each captured event */
   bool ended;
-  bool broken; /* the driver has ended the capture of what other code submitted as invalid */
+  bool broken; /* the driver has invalidated its capture of what other code submitted */
   uint32_t mode;
   uint64_t id;
   uint32_t first; /* index of the first node that this capture added */

@@ -6,14 +6,14 @@
  * marks.
  *
  * One thread, the watcher, handles every watch from the call to its end.  Points of one stream complete in order, so
- * the watcher keeps a line of watches for each stream.  If a backend can wake a watch (the `notify` slot of events), it
- * wakes the first watch of each line; the watcher polls the first watches of all other lines.  A second thread calls
- * the functions of rill_event_then, so those may block.
+ * the watcher keeps a line (an ordered list) of watches for each stream.  If a backend can wake a watch (the `notify`
+ * slot of events), it wakes the first watch of each line; the watcher polls the first watches of all other lines.  A
+ * second thread calls the functions of rill_event_then, so those may block.
  *
  * Invariants
  * - A watch is in exactly one place: at a fence that is QUEUED, under the lock of held work; in the list of watches
  *   that have arrived or are due, under the lock of watches; or in a line, which only the watcher uses.  The thread
- * that removes a watch from its place moves it to the next place or ends it.
+ *   that removes a watch from its place moves it to the next place or ends it.
  * - The backend may also have the first watch of a line.  The watch stays in its line until the backend has woken it.
  * - The lock of watches is taken after the lock of held work, and only to change the lists: nothing is called under it.
  *   A backend takes it to wake a watch.

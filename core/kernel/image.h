@@ -58,7 +58,7 @@ const char *rill__image_read_kernel(struct rill__image *image, const char *name,
 const char *rill__image_fault(struct rill__image *image, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* A range of bytes of an image: its note segment, or entry, with that number. */
+/* A range of bytes of an image, such as a segment of notes or an entry; `number` identifies it in texts. */
 struct rill__stretch {
   uint64_t offset, size;
   size_t number;

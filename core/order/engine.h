@@ -22,7 +22,7 @@
  * - signal: two kernels, neither of which comes before the other, use the same bytes atomically, or one polls what the
  *   other writes, so one may have waited for the other.  Such accesses do not conflict, and everything submitted so far
  *   may be known to everything that follows.  A kernel that polls while later work is submitted is a gate that this
- * work may open.
+ *   work may open.
  *
  * A touch is a remembered access.  It is dropped when a later touch comes after it that conflicts with everything that
  * the earlier one conflicts with and is no vaguer: whatever is not ordered after the earlier touch is then not ordered

@@ -86,7 +86,7 @@ struct rill__order {
 struct rill__timeline *rill__timeline_find(const struct rill__order *order, uint64_t stream);
 /* Returns the timeline of the stream, and begins it if it is unknown; NULL if there is no host memory. */
 struct rill__timeline *rill__timeline_get(struct rill__order *order, uint64_t stream);
-/* drops one of the names that refer to it */
+/* Drops one reference by a touch, gate or finding. */
 void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline);
 
 /* Note that the host knows, or may know, everything that the clock knows. */

@@ -20,11 +20,11 @@
  * not complete.  A few of these searches are made at any time.  All caches and queues are searched before the pool
  * grows beyond one and a half times `needed`, which is the most memory that was in use or not complete when all had
  * been searched.  So `reserved` is bounded by twice that amount, including fragmentation, and because `reserved` has to
- * grow by half between two full searches, these add little to the cost of an allocation.  Below the bound, a stream
- * whose cache was drained by other streams first takes a new segment the next time, so streams that take turns end up
- * owning what they need.  This stops once the pool has memory for the largest block of each stream.  A stream is made
- * to wait for memory that is not complete only under pressure, which means that the limit is reached or the driver has
- * no memory.
+ * grow by half between two full searches, full searches add little to the cost of an allocation.  Below the bound, a
+ * stream whose cache was drained by other streams first takes a new segment the next time, so streams that take turns
+ * end up owning what they need.  This stops once the pool has memory for the largest block of each stream.  A stream is
+ * made to wait for memory that is not complete only under pressure, which means that the limit is reached or the driver
+ * has no memory.
  *
  * Invariants
  * - The pool's lock guards all of this, and is never held across a call of a backend or a wait.
@@ -214,8 +214,8 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
 
 /* ---- memory that a pool has from the driver: core/pool/segments.c ---- */
 
-/* Releases unused memory until the pool has at most `keep` bytes: only memory that is known to be complete, and as far
- * as possible. */
+/* Releases unused memory that is known to be complete, until the pool has at most `keep` bytes or nothing more can be
+ * released. */
 rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep);
 /* Returns true if releasing would not wait: drivers wait for all work of the device when they free memory. */
 bool rill__pool_may_release(const struct rill__pool *pool);

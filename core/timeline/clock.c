@@ -240,7 +240,8 @@ bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns)
   float ms = 0;
   pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
-  const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1; /* one base may be being replaced */
+  /* The oldest base is not used, because another thread may be replacing it. */
+  const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1;
   const struct base from = known ? clock->bases[base % BASES] : (struct base){ NULL, 0 };
   pthread_mutex_unlock(&clocks_lock);
   if (!known || RILL_DISPATCH(event, event, elapsed, from.event, event, &ms) != RILL_OK) return false;

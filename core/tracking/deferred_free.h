@@ -8,7 +8,7 @@
  * Invariants
  * - Held operations that may use memory, which are all but waits, are in two lists in the order of submission until
  *   they have been submitted or have failed (rill__held_oldest).  A deferred free has the serial number of the last
- * held operation before it, so comparing it with the oldest operation shows whether the free is due.
+ *   held operation before it, so comparing it with the oldest operation shows whether the free is due.
  * - The deferred frees of a device are in its list, ordered by serial number.
  * - The lock of held work (core/held/held.h) guards the lists.
  */
