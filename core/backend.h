@@ -405,8 +405,8 @@ struct rill__memory_table {
   /* The rows cannot be joined into one: height > 1, and there are bytes between them. */
   rill_status (*fill_2d)(struct rill__stream *stream, const struct rill__fill_2d *fill);
   /* Optional.  Returns whether the driver knows the memory at `p`, which rill does not know; if so, it is not pageable.
-   * Not called while work is being submitted to the driver.  For a backend that has this slot, the copies of graphs are
-   * staged (rill__operation.staged), so that no copy in a native graph has a pageable end. */
+   * Not called on the path by which work is submitted to the driver.  For a backend that has this slot, the copies of
+   * graphs are staged (rill__operation.staged), so that no copy in a native graph has a pageable end. */
   rill_status (*is_known)(struct rill__device *device, const void *p, bool *out);
   /* Optional, for a backend that itself accepts pageable sources and therefore has to know what may still write to
    * them.  Returns whether a number may be an address at all.  Called on any thread, without a handle. */
