@@ -89,7 +89,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
                (unsigned)native);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
-  const struct rill__search *search = rill__backend_look(i);
+  const struct rill__search *search = rill__backend_search(i);
   const struct rill__backend *const found = search->backend;
   RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
   RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED, "streams of %s have no native form",
@@ -267,6 +267,6 @@ rill_status rill_device_is_peer_enabled(rill_device device, rill_device memory_o
   RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
   RILL_TRY(rill__check_same_backend(&d->base, &m->base));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  *out = d == m || rill__peer_is_on(d, m);
+  *out = d == m || rill__peer_is_enabled(d, m);
   return RILL_OK;
 }

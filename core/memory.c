@@ -48,7 +48,7 @@ static rill_status free_found(struct rill__thread *self, struct rill__allocation
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *const device = allocation->base.device;
   RILL_TRY(rill__memory_free(allocation));
-  return rill__is_guarded(device) ? rill__guards_tell(device) : RILL_OK;
+  return rill__is_guarded(device) ? rill__guards_report(device) : RILL_OK;
 }
 
 rill_status rill_free(void *p) {
@@ -258,7 +258,7 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   const rill_status status = RILL_DISPATCH(device, memory, ipc_export, device, (void *)allocation->native,
                                            allocation->native_size, &content.native);
   if (allocation->guard != NULL) rill__guard_resume(allocation->guard);
-  const bool freed = rill__memory_let_go(allocation);
+  const bool freed = rill__memory_drop(allocation);
   if (status != RILL_OK) return status;
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);
   rill__ipc_write(&content, device, out);

@@ -78,7 +78,7 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   RILL_TRY(rill__options_check_output(info, "info"));
   rill__ref_and_leave(self, &p->base);
   rill__pool_lock(p);
-  (void)rill__pool_share(p, NULL, NULL, RILL__ALL_LOOKS);
+  (void)rill__pool_search(p, NULL, NULL, RILL__ALL_SEARCHES);
 #if RILL_CHECKS
   rill__pool_check(p);
 #endif

@@ -24,7 +24,7 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
 static pthread_mutex_t peers_lock =
     PTHREAD_MUTEX_INITIALIZER; /* taken to change peers; no other lock is taken under it */
 
-bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_of) {
+bool rill__peer_is_enabled(struct rill__device *device, struct rill__device *memory_of) {
   return (atomic_load(&rill__core(device)->peers[peer_word(memory_of)]) & peer_bit(memory_of)) != 0;
 }
 
@@ -32,12 +32,13 @@ bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_o
  * are never destroyed. */
 rill_status rill__peer_set(struct rill__device *device, struct rill__device *memory_of, bool on) {
   RILL_TRY(rill__check_usable(device));
-  if (rill__peer_is_on(device, memory_of) == on) return RILL_OK; /* without creating contexts, and without waiting */
+  /* This check creates no contexts and waits for nothing. */
+  if (rill__peer_is_enabled(device, memory_of) == on) return RILL_OK;
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__device_activate(memory_of));
   pthread_mutex_lock(&peers_lock);
   rill_status status = RILL_OK;
-  if (rill__peer_is_on(device, memory_of) != on) {
+  if (rill__peer_is_enabled(device, memory_of) != on) {
     status = RILL_DISPATCH(device, device, set_peer, device, memory_of, on);
     if (status == RILL_OK) atomic_fetch_xor(&rill__core(device)->peers[peer_word(memory_of)], peer_bit(memory_of));
   }

@@ -7,7 +7,7 @@
 /* Returns true if `device` can access the memory; `why` as for `supports`. */
 bool rill__peer_can_access(struct rill__device *device, struct rill__device *memory_of, const char **why);
 /* Returns true if the access is enabled, which requires that it is possible. */
-bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_of);
+bool rill__peer_is_enabled(struct rill__device *device, struct rill__device *memory_of);
 
 /* Enables or disables the access of a device that supports it.  Call it outside epochs: the driver may take long. */
 rill_status rill__peer_set(struct rill__device *device, struct rill__device *memory_of, bool on);

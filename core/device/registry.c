@@ -102,7 +102,7 @@ static void find_devices(struct rill__search *search) {
   atomic_load (&rill__around_search)();
 }
 
-const struct rill__search *rill__backend_look(size_t i) {
+const struct rill__search *rill__backend_search(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
   RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes its time to start");
@@ -156,7 +156,7 @@ void rill__registry_after_fork(void) {
 struct rill__device *rill__device_nth(uint64_t *index, bool gpus_only) {
   for (size_t i = 0; i < RILL__BACKENDS; i++) {
     if (gpus_only && !rill__searches[i].backend->gpu) continue;
-    const struct rill__search *search = rill__backend_look(i);
+    const struct rill__search *search = rill__backend_search(i);
     if (*index < search->count) return search->devices[*index];
     *index -= search->count;
   }
@@ -201,7 +201,7 @@ static rill_status fail_no_gpu(const char *name) {
   size_t used = 0;
   for (size_t i = 0; i < RILL__BACKENDS; i++) {
     if (!rill__searches[i].backend->gpu || used >= sizeof text) continue;
-    const char *why = rill__backend_look(i)->why;
+    const char *why = rill__backend_search(i)->why;
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %.*s", used > 0 ? "; " : "",
                              rill__searches[i].backend->name, (int)strcspn(why, "\n"), why);
   }
@@ -230,7 +230,7 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
   uint64_t ordinal = 0;
   RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is not a device name",
                origin, name);
-  const struct rill__search *search = rill__backend_look(i);
+  const struct rill__search *search = rill__backend_search(i);
   const bool set_up = ordinal < search->count, there = ordinal < search->reported;
   if (search->count == 0 && !search->backend->gpu) return rill__fail_without_cpu();
   RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,

@@ -14,7 +14,7 @@
 
 /* Return a backend after searching it if necessary, and the backend with a public number.  Call these and the functions
  * below outside epochs. */
-const struct rill__search *rill__backend_look(size_t i);
+const struct rill__search *rill__backend_search(size_t i);
 rill_status rill__backend_find(uint32_t id, size_t *out);
 
 /* Returns device number *index of all backends, or of the GPUs.  If there are fewer, returns NULL and subtracts their

@@ -176,7 +176,7 @@ static rill_status end_free(struct rill__allocation *allocation) {
 
 /* The word contains the number of holders and whether the allocation has been freed.  Once it has been freed no holder
  * is added, so exactly one call sees it freed without holders, and that call finishes the free: rill_free, or the last
- * rill__memory_let_go. */
+ * rill__memory_drop. */
 enum { FREED = 1, HOLDER = 2 };
 
 bool rill__memory_hold(struct rill__allocation *allocation) {
@@ -187,7 +187,7 @@ bool rill__memory_hold(struct rill__allocation *allocation) {
   return false;
 }
 
-bool rill__memory_let_go(struct rill__allocation *allocation) {
+bool rill__memory_drop(struct rill__allocation *allocation) {
   const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
   if (word == FREED) {
     rill__errors_suspend();

@@ -22,11 +22,11 @@ void rill__memory_unguard(struct rill__allocation *allocation);
 /* Frees an allocation that was removed from the map, or closes an import.  May block. */
 rill_status rill__memory_free(struct rill__allocation *allocation);
 
-/* Keep an allocation for a call that uses it outside epochs: the memory stays until rill__memory_let_go, even if it is
+/* Keep an allocation for a call that uses it outside epochs: the memory stays until rill__memory_drop, even if it is
  * freed meanwhile. hold: returns false if the memory is being freed. let_go: returns true if it was freed meanwhile; it
  * is then gone unless another call holds it. */
 bool rill__memory_hold(struct rill__allocation *allocation);
-bool rill__memory_let_go(struct rill__allocation *allocation);
+bool rill__memory_drop(struct rill__allocation *allocation);
 
 /* Returns true if the end of a host synchronize releases memory (unused memory of pools, or deferred frees) or checks
  * it. */

@@ -83,7 +83,7 @@ static void end_unnamed(struct rill__order *order, struct rill__timeline *timeli
   free_timeline(timeline);
 }
 
-void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline) {
+void rill__timeline_drop(struct rill__order *order, struct rill__timeline *timeline) {
   RILL_ASSERT(timeline->names > 0, "each name of a timeline is counted");
   timeline->names--;
   end_unnamed(order, timeline);
@@ -234,14 +234,14 @@ static void see_all_of(const struct rill__order *order, struct rill__timeline *t
 }
 
 void rill__order_host_wait_stream(struct rill__order *order, uint64_t stream) {
-  rill__pending_look(order);
+  rill__pending_update(order);
   struct rill__timeline *timeline = rill__timeline_find(order, stream);
   if (timeline != NULL) see_all_of(order, timeline);
   rill__pending_decide(order);
 }
 
 void rill__order_host_wait_event(struct rill__order *order, uint64_t number) {
-  rill__pending_look(order);
+  rill__pending_update(order);
   const struct rill__order_event *event = find_event(order, number);
   if (event != NULL) rill__host_join(order, &event->clock);
   rill__pending_decide(order);
@@ -253,7 +253,7 @@ static void see_ended(const struct rill__order *order, struct rill__order_group 
 }
 
 void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uint32_t mask) {
-  rill__pending_look(order);
+  rill__pending_update(order);
   for (size_t i = 0; i < order->groups.room; i++) {
     for (struct rill__numbered *item = order->groups.chains[i]; item != NULL; item = item->next) {
       if ((item->number & mask) == (group & mask)) see_ended(order, (struct rill__order_group *)item);

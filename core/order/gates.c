@@ -9,7 +9,7 @@ static bool is_open(const struct rill__gate *gate) { return gate->ended || gate-
 
 static void end_gate(struct rill__order *order, struct rill__gate *gate) {
   rill__clock_free(&gate->clock);
-  rill__timeline_let_go(order, gate->timeline);
+  rill__timeline_drop(order, gate->timeline);
 }
 
 /* Frees memory after many host calls were pending. */
@@ -144,10 +144,10 @@ bool rill__pending_add(struct rill__order *order, const struct rill__order_findi
 static void end_pending(struct rill__order *order, struct rill__pending *pending) {
   rill__order_op_unref(pending->earlier);
   rill__order_op_unref(pending->later);
-  rill__timeline_let_go(order, pending->timeline);
+  rill__timeline_drop(order, pending->timeline);
 }
 
-void rill__pending_look(struct rill__order *order) {
+void rill__pending_update(struct rill__order *order) {
   for (size_t i = 0; i < order->pending_count; i++) {
     struct rill__pending *const pending = &order->pending[i];
     const struct rill__timeline *const timeline = pending->timeline;
@@ -176,7 +176,7 @@ void rill__pending_decide(struct rill__order *order) {
 void rill__order_call_end(struct rill__order *order, uint64_t call) {
   struct rill__gate *gate = find_gate(order, call);
   if (gate == NULL) return;
-  rill__pending_look(order);
+  rill__pending_update(order);
   gate->ended = true;
   rill__pending_decide(order);
   if (2 * ++order->gates_ended > order->gate_count) drop_open(order);

@@ -364,7 +364,7 @@ static void submit_graph_launch(struct rill__journal *journal, const struct rill
 
 /* ---- operations ---- */
 
-void rill__order_tell(struct rill__journal *journal, const struct rill__observed *what) {
+void rill__order_notify(struct rill__journal *journal, const struct rill__observed *what) {
   struct rill__stream *const stream = what->stream;
   struct rill__order_op *op = NULL;
   struct noted noted;

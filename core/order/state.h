@@ -87,7 +87,7 @@ struct rill__timeline *rill__timeline_find(const struct rill__order *order, uint
 /* Returns the timeline of the stream, and begins it if it is unknown; NULL if there is no host memory. */
 struct rill__timeline *rill__timeline_get(struct rill__order *order, uint64_t stream);
 /* Drops one reference by a touch, gate or finding. */
-void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline);
+void rill__timeline_drop(struct rill__order *order, struct rill__timeline *timeline);
 
 /* Note that the host knows, or may know, everything that the clock knows. */
 void rill__host_join(const struct rill__order *order, const struct rill__clock *clock);
@@ -110,7 +110,7 @@ bool rill__pending_add(struct rill__order *order, const struct rill__order_findi
 
 /* Called before and after a step that opens gates or shows the host something.  The first notes which later operations
  * the host has seen by then; the second reports the findings for which no gate is left. */
-void rill__pending_look(struct rill__order *order);
+void rill__pending_update(struct rill__order *order);
 void rill__pending_decide(struct rill__order *order);
 void rill__gates_clear(struct rill__order *order);
 

@@ -7,7 +7,7 @@
 
 static void drop_touch(struct rill__order *order, const struct rill__touch *touch) {
   rill__order_op_unref(touch->op);
-  rill__timeline_let_go(order, touch->timeline);
+  rill__timeline_drop(order, touch->timeline);
 }
 
 static void drop_touches(struct rill__order *order, struct rill__interval *interval) {

@@ -214,7 +214,7 @@ static rill_status before_operation(struct rill__observed *what) {
   } else if (kind == RILL__OBSERVED_FREE) {
     tell_free(what);
   } else {
-    rill__order_tell(journal, what);
+    rill__order_notify(journal, what);
   }
   end_watch(&watching);
   return RILL_OK;

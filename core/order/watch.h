@@ -19,7 +19,7 @@ void rill__order_after_fork(void); /* called in the child instead of unlock: the
 /* ---- core/order/operations.c; call these inside an epoch, under the lock ---- */
 
 /* Notifies the journal of an operation that is being submitted. */
-void rill__order_tell(struct rill__journal *journal, const struct rill__observed *what);
+void rill__order_notify(struct rill__journal *journal, const struct rill__observed *what);
 
 /* Return the group of a device, and an unused number for a stream or event that is not an object of rill. */
 uint32_t rill__order_group_of(const struct rill__device *device);

@@ -69,11 +69,11 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
                                        const struct rill__request *request, struct rill__block **out) {
   if (stream != NULL) rill__pool_give_kept_back(pool);
   rill__pool_lock(pool);
-  *out = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
+  *out = rill__pool_search(pool, stream, request, RILL__ALL_SEARCHES);
   if (*out == NULL && stream != NULL) {
     /* From now on every free records a batch: a stream that has to wait for a free then waits for no work after it. */
     atomic_store(&pool->batches_frees, true);
-    *out = rill__pool_share_and_wait(pool, stream, request);
+    *out = rill__pool_take_and_wait(pool, stream, request);
   }
   rill__pool_unlock(pool);
   if (*out != NULL) return RILL_OK;
@@ -91,9 +91,9 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
  * it under the lock. */
 static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill__stream *stream,
                                            const struct rill__request *request) {
-  struct rill__block *block = rill__pool_share(pool, stream, request, RILL__LOOKS);
+  struct rill__block *block = rill__pool_search(pool, stream, request, RILL__SEARCHES);
   if (block != NULL || rill__pool_may_grow(pool, request)) return block;
-  block = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
+  block = rill__pool_search(pool, stream, request, RILL__ALL_SEARCHES);
 #if RILL_CHECKS
   rill__pool_check(pool);
 #endif
@@ -120,7 +120,7 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
   bool grows = false; /* before it searches the caches of other streams */
   rill__pool_lock(pool);
   /* If the device reuses memory early, everything complete is moved to the complete heap before each allocation. */
-  if (pool->base.device->reuses_early) (void)rill__pool_share(pool, stream, NULL, RILL__ALL_LOOKS);
+  if (pool->base.device->reuses_early) (void)rill__pool_search(pool, stream, NULL, RILL__ALL_SEARCHES);
   struct rill__pool_cache *cache = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
   if (cache != NULL) {
     grows = cache->drained && atomic_load(&pool->reserved) < pool->largest_sum + pool->used_peak;

@@ -194,7 +194,7 @@ static void finish_or_postpone(struct rill__object *object) {
   struct rill__pool_cache *cache = (struct rill__pool_cache *)object;
   struct rill__pool *pool = cache->pool;
   rill__pool_lock(pool);
-  rill__pool_cache_look(pool, cache);
+  rill__pool_cache_update(pool, cache);
   const bool waits = cache->complete < cache->freed && (cache->batches != NULL || cache->stream != NULL);
   cache->postponed = waits;
   if (!waits) rill__pool_cache_leave(pool, cache);

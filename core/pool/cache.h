@@ -177,25 +177,25 @@ static inline void rill__pool_cache_mark(struct rill__pool *pool, struct rill__p
 
 /* ---- under the lock, which these functions release meanwhile: core/pool/share.c ---- */
 
-/* Searches `looks` caches and queues for complete memory, until there is a block for the request; `request` NULL:
- * always makes all searches.  `stream`: the stream that needs the block, or NULL. */
-enum { RILL__LOOKS = 4 };
-#define RILL__ALL_LOOKS SIZE_MAX
-struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__stream *stream,
-                                     const struct rill__request *request, size_t looks);
+/* Searches at most `searches` caches and queues for complete memory, until there is a block for the request; `request`
+ * NULL: always makes all searches.  `stream`: the stream that needs the block, or NULL. */
+enum { RILL__SEARCHES = 4 };
+#define RILL__ALL_SEARCHES SIZE_MAX
+struct rill__block *rill__pool_search(struct rill__pool *pool, struct rill__stream *stream,
+                                      const struct rill__request *request, size_t searches);
 
 /* Takes a block after making the stream wait for the work that still uses it. */
-struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct rill__stream *stream,
-                                              const struct rill__request *request);
+struct rill__block *rill__pool_take_and_wait(struct rill__pool *pool, struct rill__stream *stream,
+                                             const struct rill__request *request);
 
 /* Records a batch for the frees so far, if the cache has room for another batch. */
 void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *cache);
 
 /* Moves the cache's complete blocks to the complete heap.  The caller has a reference to the cache. */
-void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cache);
+void rill__pool_cache_update(struct rill__pool *pool, struct rill__pool_cache *cache);
 
 /* Drains all caches, because the device has no work. */
-void rill__pool_settle(struct rill__pool *pool);
+void rill__pool_drain(struct rill__pool *pool);
 
 /* ---- without the lock ---- */
 

@@ -276,13 +276,13 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
     return status;
   }
   const bool guarded = block->guard != NULL;
-  if (status == RILL_OK && rill__block_keep_unused(pool, block)) return rill__guards_tell(device);
+  if (status == RILL_OK && rill__block_keep_unused(pool, block)) return rill__guards_report(device);
   rill__block_drop_guard(block);
   rill__pool_lock(pool);
   pool->used -= rill__block_used(block);
   put_block(pool, block, &pool->complete);
   rill__pool_unlock(pool);
-  return status == RILL_OK && RILL__UNLIKELY(guarded) ? rill__guards_tell(device) : status;
+  return status == RILL_OK && RILL__UNLIKELY(guarded) ? rill__guards_report(device) : status;
 }
 
 /* ---- last uses ---- */

@@ -87,7 +87,7 @@ static bool release_all(struct rill__pool *pool) {
   if (rill__is_guarded(pool->base.device))
     (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
   rill__pool_lock(pool);
-  rill__pool_settle(pool);
+  rill__pool_drain(pool);
   rill__pool_unlock(pool);
   (void)rill__pool_shrink(pool, 0);
   return true;

@@ -114,7 +114,7 @@ rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
     (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
   }
   rill__pool_lock(pool);
-  (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
+  (void)rill__pool_search(pool, NULL, NULL, RILL__ALL_SEARCHES);
   rill__pool_unlock(pool);
   return rill__pool_shrink(pool, keep);
 }
@@ -144,7 +144,7 @@ static bool drain(struct rill__pool *pool) {
   rill__pool_lock(pool);
   for (uint64_t before = UINT64_MAX, left; (left = rill__pool_waiting(pool)) < before && left > 0;) {
     before = left;
-    (void)rill__pool_share(pool, NULL, NULL, RILL__LOOKS);
+    (void)rill__pool_search(pool, NULL, NULL, RILL__SEARCHES);
   }
   const bool any = pool->complete.segments != NULL;
   rill__pool_unlock(pool);

@@ -59,7 +59,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
 
 /* ---- memory that is complete ---- */
 
-void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cache) {
+void rill__pool_cache_update(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (cache->stream != NULL && rill__stream_is_drained(cache->stream)) {
     rill__pool_cache_complete(pool, cache, cache->freed);
     return;
@@ -74,20 +74,20 @@ static void look_at_cache(struct rill__pool *pool, const struct rill__stream *ow
   if (cache == NULL) return;
   const size_t before = cache->heap.count;
   if (own != NULL) cache->marks = RILL__MARKS;
-  rill__pool_cache_look(pool, cache);
+  rill__pool_cache_update(pool, cache);
   if (cache->heap.count < before && cache->stream != own) cache->drained = true;
   rill__pool_cache_leave(pool, cache);
 }
 
-struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__stream *stream,
-                                     const struct rill__request *request, size_t looks) {
-  const bool thorough = looks == RILL__ALL_LOOKS;
+struct rill__block *rill__pool_search(struct rill__pool *pool, struct rill__stream *stream,
+                                      const struct rill__request *request, size_t searches) {
+  const bool thorough = searches == RILL__ALL_SEARCHES;
   const size_t all = pool->ring.count > pool->uses.ring.count ? pool->ring.count : pool->uses.ring.count;
-  if (looks > all) looks = all;
+  if (searches > all) searches = all;
   struct rill__block *block = NULL;
-  for (; looks > 0 && block == NULL; looks--) {
+  for (; searches > 0 && block == NULL; searches--) {
     look_at_cache(pool, stream);
-    rill__uses_look(pool);
+    rill__uses_search(pool);
     if (request == NULL) continue;
     struct rill__pool_cache *own = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
     block = rill__pool_take(pool, own, request, thorough);
@@ -95,13 +95,13 @@ struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__strea
   return block;
 }
 
-void rill__pool_settle(struct rill__pool *pool) {
+void rill__pool_drain(struct rill__pool *pool) {
   struct rill__pool_cache *cache;
-  for (size_t looks = pool->ring.count; looks > 0 && (cache = rill__pool_cache_visit(pool)) != NULL; looks--) {
+  for (size_t searches = pool->ring.count; searches > 0 && (cache = rill__pool_cache_visit(pool)) != NULL; searches--) {
     rill__pool_cache_complete(pool, cache, cache->freed);
     rill__pool_cache_leave(pool, cache);
   }
-  (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
+  (void)rill__pool_search(pool, NULL, NULL, RILL__ALL_SEARCHES);
 }
 
 /* ---- memory to wait for ---- */
@@ -152,9 +152,9 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
   return true;
 }
 
-struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct rill__stream *stream,
-                                              const struct rill__request *request) {
-  for (size_t looks = pool->ring.count; looks > 0; looks--) {
+struct rill__block *rill__pool_take_and_wait(struct rill__pool *pool, struct rill__stream *stream,
+                                             const struct rill__request *request) {
+  for (size_t searches = pool->ring.count; searches > 0; searches--) {
     struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
     if (cache == NULL) break;
     struct rill__block *block = rill__heap_find(&cache->heap, request, true);
@@ -163,7 +163,7 @@ struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct ri
     rill__pool_cache_leave(pool, cache);
     if (block != NULL && take_over(pool, block, stream)) return block;
   }
-  for (size_t looks = pool->waiting_count; looks > 0; looks--) {
+  for (size_t searches = pool->waiting_count; searches > 0; searches--) {
     struct rill__block *block = pool->waiting;
     if (block == NULL) break;
     rill__pool_take_waiting(pool, block);

@@ -20,7 +20,7 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
   if (*out == NULL && own != NULL) {
     const uint64_t before = own->complete;
     own->refs++;
-    rill__pool_cache_look(pool, own);
+    rill__pool_cache_update(pool, own);
     few = own->complete - before < FEW_FREES && !request->large && rill__pool_may_grow(pool, request);
     if (!few) *out = rill__pool_take(pool, NULL, request, false);
     rill__pool_cache_leave(pool, own);

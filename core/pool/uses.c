@@ -182,7 +182,7 @@ static bool end_first_use(struct rill__pool *pool, struct rill__use_queue *queue
   return true;
 }
 
-void rill__uses_look(struct rill__pool *pool) {
+void rill__uses_search(struct rill__pool *pool) {
   if (pool->uses.ring.first == NULL) return;
   struct rill__use_queue *queue = queue_of(pool->uses.ring.first);
   rill__ring_turn(&pool->uses.ring);

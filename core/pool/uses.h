@@ -53,7 +53,7 @@ void rill__block_drop_uses(struct rill__block *block);
 
 /* Removes the complete uses of the next queue, and puts the blocks that wait for no other use into heaps.  Releases the
  * lock meanwhile. */
-void rill__uses_look(struct rill__pool *pool);
+void rill__uses_search(struct rill__pool *pool);
 
 /* Frees the queues of a pool that has no blocks. */
 void rill__uses_free(struct rill__uses *uses);

@@ -632,10 +632,10 @@ rill_status rill__guards_check_(struct rill__device *device, bool all) {
   }
   end_turn(guards);
   rill__guards_trim(device, all ? RILL__WAITS_FOR_DEVICE : RILL__WAITS_FOR_NOTHING);
-  return rill__guards_tell(device);
+  return rill__guards_report(device);
 }
 
-rill_status rill__guards_tell(struct rill__device *device) {
+rill_status rill__guards_report(struct rill__device *device) {
   struct rill__guards *guards = guards_of(device);
   char text[sizeof guards->text];
   pthread_mutex_lock(&guards->lock);

@@ -131,7 +131,7 @@ static inline rill_status rill__guards_check(struct rill__device *device, bool a
 }
 
 /* Fails if mistakes were found, without comparing anything. */
-rill_status rill__guards_tell(struct rill__device *device);
+rill_status rill__guards_report(struct rill__device *device);
 
 /* Calls `visit` for each LIVE guard, under the lock. */
 typedef void rill__visit_guard(const struct rill__guard *guard, void *user);

@@ -250,11 +250,11 @@ static void memory_that_a_call_holds_is_freed_after_it(void) {
   assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_memory_ipc_export(p, &handle), RILL_ERROR_NOT_FOUND);
   assert_false(rill__memory_hold(allocation));
-  assert_true(rill__memory_let_go(allocation));
+  assert_true(rill__memory_drop(allocation));
   assert_bytes(p, 0x5c);
   assert_ok(import(content, &again));
   assert_ok(rill_free(again));
-  assert_true(rill__memory_let_go(allocation)); /* the last one */
+  assert_true(rill__memory_drop(allocation)); /* the last one */
   assert_fails_in("rill_memory_ipc_import", import(content, &again), RILL_ERROR_NOT_FOUND);
   assert_holds(before);
 }
