@@ -28,7 +28,7 @@ struct rill__ipc_bytes {
 /* Fills in everything but kind, lead, size, offset and native, which the caller has set, and writes the bytes. */
 void rill__ipc_write(struct rill__ipc_bytes *content, const struct rill__device *device, rill_ipc_handle *out);
 
-/* Reads bytes for `device` and of `kind` from another process; fails with what is wrong with them. */
+/* Reads bytes for `device` and of `kind` from another process; fails with a text that says why they are refused. */
 rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__device *device, uint8_t kind,
                            struct rill__ipc_bytes *out);
 

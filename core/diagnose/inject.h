@@ -2,7 +2,7 @@
  *
  * Invariants
  * - While there are rules for calls, RILL__CALLS_FAULTED is set in rill__calls_watched and operations take the observed
- *   path; otherwise neither is so.
+ * path; without such rules, fault injection requires neither.
  * - Under the lock of the rules only the lock of the watched calls is taken (core/diagnose/observe.c), and no lock is
  *   taken under that one.
  */

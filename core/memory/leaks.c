@@ -56,7 +56,7 @@ static void add_live_object(const struct rill__live_object *object, void *user) 
 
 static int compare_things(const void *a, const void *b) { return memcmp(a, b, sizeof(struct thing)); }
 
-/* Returns everything that is alive, sorted so that equal things follow one another. */
+/* Returns all live objects and allocations, sorted so that equal ones follow one another. */
 static struct things collect_things(struct rill__device *device) {
   struct things things = { .first = NULL };
   rill__guards_visit(device, add_live_guard, &things);

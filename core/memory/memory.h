@@ -101,8 +101,8 @@ rill_status rill__memory_unregister(struct rill__allocation *range);
 /* Starts to record what the user creates on a device, and writes what was not released to standard error at exit. */
 bool rill__leaks_watch(struct rill__device *device);
 
-/* Lists what is alive, up to `*count` entries, and sets `*count` to the number that there are.  Returns false if host
- * memory ran out. */
+/* Lists live objects and allocations, at most `*count` of them, and sets `*count` to their total number.  Returns false
+ * if host memory ran out. */
 bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *count);
 
 /* ---- core/memory/share.c ---- */

@@ -360,7 +360,7 @@ static void drop_group(struct rill__numbered *item) {
 }
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
-/* Streams that continue start anew: what was submitted to them before is forgotten for all memory. */
+/* Streams that continue start anew: their earlier work is forgotten for all memory. */
 void rill__order_give_up(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);

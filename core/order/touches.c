@@ -52,7 +52,7 @@ static bool one_has(uint32_t a, uint32_t b, uint32_t first, uint32_t second) {
   return ((a & first) != 0 && (b & second) != 0) || ((b & first) != 0 && (a & second) != 0);
 }
 
-/* Returns true if the accesses conflict.  Atomic accesses do not conflict with each other, and what is polled may be a
+/* Returns true if the accesses conflict.  Atomic accesses do not conflict with each other, and polled memory may be a
  * flag that another operation writes. */
 static bool exclude(uint32_t a, uint32_t b) {
   return one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_READ | RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE) ||

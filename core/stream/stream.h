@@ -28,7 +28,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
 rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *options,
                                 struct rill__stream **out);
 
-/* Lets rill_stream_import find a stream of rill's own by its native handle. */
+/* Lets rill_stream_import find a stream that rill created by its native handle. */
 rill_status rill__native_list(struct rill__stream *stream, uintptr_t native);
 /* Removes it again, once no call uses the stream. */
 void rill__native_unlist(struct rill__stream *stream);

@@ -62,7 +62,7 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
 
 /* ---- submitting to the driver: the only place where operations of streams are counted and observed ---- */
 
-/* Submits work of rill's own, which observers do not see: one call of a slot, counted before and after. */
+/* Submits rill's own work, which observers do not see: one call of a slot, counted before and after. */
 #define RILL__SUBMIT_UNOBSERVED(status, stream, table, slot, ...)        \
   do {                                                                   \
     struct rill__thread *const submitter_ = rill__self;                  \

@@ -49,16 +49,16 @@ void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note 
 void rill__trace_note_end(struct rill__stream *stream);
 void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin, uint64_t end);
 
-/* Writes what is complete.  `wait`: waits for everything and writes it. */
+/* Writes the operations that are complete.  `wait`: waits for all operations and writes them. */
 void rill__trace_harvest(bool wait);
 
 /* Returns true at intervals while so much is pending that the thread of the trace should start early. */
 bool rill__trace_has_many(void);
 
-/* Forgets what is pending and returns how many operations that were. */
+/* Drops the pending operations and returns their number. */
 uint64_t rill__trace_forget(void);
 
-/* Starts a new trace; what is pending of the previous one will not be written. */
+/* Starts a new trace; the pending operations of the previous one will not be written. */
 void rill__trace_renew(void);
 /* Returns the number of the trace, starting at 1. */
 uint64_t rill__trace_number(void);
