@@ -6,7 +6,7 @@ rill_status rill_fault_set(const char *rules) {
   RILL_ENTER();
   struct rill__fault_rules read;
   char why[1200];
-  RILL_REQUIRE(rules != NULL, RILL_ERROR_INVALID_ARGUMENT, "rules is NULL" RILL_HINT "\"\" is no rules");
+  RILL_REQUIRE(rules != NULL, RILL_ERROR_INVALID_ARGUMENT, "rules is NULL" RILL_HINT "pass \"\" to remove all rules");
   RILL_REQUIRE(rill__fault_parse(rules, &read, why, sizeof why), RILL_ERROR_INVALID_ARGUMENT, "%s", why);
   rill__fault_replace(&read);
   return RILL_OK;

@@ -47,8 +47,8 @@ rill_status rill__member_list_place(struct rill__capture_member *member) {
 static rill_status become_member(struct rill__capture *capture, struct rill__capture_member *member,
                                  struct rill__stream *stream, struct rill__place place) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
-               "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d" RILL_HINT
-               "capture a graph for each device, and order their launches with events",
+               "%s belongs to %s, but the capture of %s belongs to %s: up to version %d.%d a graph belongs to one "
+               "device" RILL_HINT "capture a graph for each device, and order their launches with events",
                rill__name_of(&stream->base).text, stream->base.device->name, rill__capture_name(capture).text,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   uint32_t none = 0;
@@ -243,8 +243,8 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   if (rill__core(stream)->member != NULL) return fail_capturing(stream, rill__core(stream)->member->capture);
   struct rill__graph *graph = start->into;
   if (graph != NULL) {
-    RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph already",
-                 rill__capture_name(graph->capture).text);
+    RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE,
+                 "a capture of %s is already adding nodes to the graph", rill__capture_name(graph->capture).text);
     RILL_TRY(rill__graph_check_there(start->after, start->after_count));
     rill__ref(&graph->base);
   } else {

@@ -396,8 +396,8 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   if (find_edge(edges, from->index, to->index) != NULL) return RILL_OK;
   if (!make_room_for_edge(edges)) return fail_edge_memory(graph);
   RILL_REQUIRE(order_edge(graph, from, to), RILL_ERROR_INVALID_ARGUMENT,
-               "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
-               from->index, to->index);
+               "an edge from node %u to node %u would close a cycle: node %u already comes after node %u", from->index,
+               to->index, from->index, to->index);
   /* The order has changed already.  That is harmless if append fails: all existing edges still lead forward in it. */
   RILL_TRY(append(from, to));
   enter_edge(edges, from, to->index, to->after_count - 1);

@@ -5,7 +5,7 @@
 static rill_status fail_held_launch(void) {
   return rill__fail(
       RILL_ERROR_NOT_READY,
-      "launches of the execution object are queued on a held stream, and a later call would pass them" RILL_HINT
+      "launches of the execution object are queued on a held stream, and this call would overtake them" RILL_HINT
       "record the event that the stream waits for first");
 }
 
@@ -111,7 +111,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
 static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
   if (rill__is_captured(stream)) RILL_TRY(rill__capture_refuse(stream));
   RILL_REQUIRE(!rill__is_held(stream), RILL_ERROR_NOT_READY,
-               "%s is held, and an upload is no work that could be queued" RILL_HINT
+               "%s is held, and an upload cannot be queued" RILL_HINT
                "record the event that it waits for first, or upload on another stream",
                rill__name_of(&stream->base).text);
   return stream->base.device->backend->graph->upload != NULL ? rill__submit_upload(stream, exec) : RILL_OK;

@@ -49,7 +49,7 @@ static bool is_definition(const char *option) {
 static rill_status read_option(struct rill__compile *request, const char **definitions, size_t i, const char *option) {
   RILL_REQUIRE(option != NULL, RILL_ERROR_INVALID_ARGUMENT, "rill_compile_options.options[%zu] is NULL", i);
   RILL_REQUIRE(strpbrk(option, "\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.options[%zu] holds a line end", i);
+               "rill_compile_options.options[%zu] contains a line end", i);
   if (is_definition(option)) {
     definitions[request->definition_count++] = option;
   } else if (strcmp(option, "-std=c++17") == 0 || strcmp(option, "-std=c++20") == 0) {
@@ -88,7 +88,7 @@ static rill_status check_header(const rill_compile_header *headers, size_t i) {
   RILL_REQUIRE(header->name != NULL && header->text != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_compile_options.headers[%zu].%s is NULL", i, header->name == NULL ? "name" : "text");
   RILL_REQUIRE(strpbrk(header->name, "\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "the name of rill_compile_options.headers[%zu] holds a line end", i);
+               "the name of rill_compile_options.headers[%zu] contains a line end", i);
   RILL_REQUIRE(is_header_name(header->name), RILL_ERROR_INVALID_ARGUMENT,
                "rill_compile_options.headers[%zu] is called \"%.80s\": not a relative path of at most %d characters "
                "without \"..\"",

@@ -81,7 +81,7 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
   if (given != kind) {
     const bool known = given > 0 && given < RILL__KIND_END;
     return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, but a handle of kind %s is needed", argument,
-                      (unsigned long long)id, known ? "a handle of kind " : "no handle of rill",
+                      (unsigned long long)id, known ? "a handle of kind " : "not a handle of rill",
                       known ? rill__kind_name(given) : "", wanted);
   }
   struct rill__slot *slot = slot_at(kind, (uint32_t)(id >> 32) & 0xffffffu);
@@ -381,7 +381,8 @@ static bool try_postponed(struct rill__thread *self, const struct choice *choice
 static void reclaim(const struct choice *choice) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL || self->reclaims || rill__in_host_call) return;
-  RILL_ASSERT(rill__is_outside_epochs(), "what is destroyed may call back, and drivers may wait");
+  RILL_ASSERT(rill__is_outside_epochs(),
+              "objects are destroyed outside epochs, since destruction may call back or wait");
   RILL_WITHOUT_CANCEL();
   self->reclaims = true;
   self->subject = NULL; /* it may be one of the objects destroyed */

@@ -84,7 +84,7 @@ static void check_heap(const struct rill__heap *heap) {
 static void check_cache(const struct rill__pool_cache *cache) {
   check_heap(&cache->heap);
   RILL_ASSERT(cache->heap.oldest == NULL || cache->heap.oldest->freed > cache->complete,
-              "what is complete is in no cache");
+              "complete memory is in no cache");
   RILL_ASSERT(cache->complete <= cache->freed && cache->batched <= cache->freed,
               "batches answer for frees that have been made");
   unsigned batches = 0;

@@ -125,7 +125,7 @@ static rill_status find_segment(void *p, struct rill__segment **out) {
   RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
                "%p is not an allocation of rill, or has been freed", p);
   RILL_REQUIRE(allocation->pooled, RILL_ERROR_INVALID_ARGUMENT,
-               "%p is of rill_alloc, not of a pool" RILL_HINT "free it with rill_free", p);
+               "%p was allocated by rill_alloc, not from a pool" RILL_HINT "free it with rill_free", p);
   *out = (struct rill__segment *)allocation;
   return RILL_OK;
 }

@@ -125,7 +125,7 @@ static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint
   const char *why = "";
   *out = asked == RILL_MEMORY_UNKNOWN ? (uint32_t)RILL_MEMORY_DEVICE : asked;
   RILL_REQUIRE(*out <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
-               "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED, nor 0", asked);
+               "kind is %u, but must be RILL_MEMORY_DEVICE, _PINNED, _MANAGED or 0", asked);
   RILL_REQUIRE(*out != RILL_MEMORY_MANAGED || RILL_ASK(device, device, supports, device, RILL_FEATURE_MANAGED, &why),
                RILL_ERROR_UNSUPPORTED, "kind RILL_MEMORY_MANAGED on %s: %s", device->name, why);
   return RILL_OK;

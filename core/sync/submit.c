@@ -95,7 +95,9 @@ static rill_status dispatch_observed(struct rill__stream *stream, const struct r
                                  what->event.flags);
     case RILL__OBSERVED_GRAPH: return RILL_DISPATCH(stream, graph, launch, what->exec, stream);
     case RILL__OBSERVED_UPLOAD: return RILL_DISPATCH(stream, graph, upload, what->exec, stream);
-    default: return rill__fail(RILL_ERROR_INTERNAL, "observed work of kind %d is no stream's", (int)what->kind);
+    default:
+      return rill__fail(RILL_ERROR_INTERNAL, "observed work of kind %d is not an operation of a stream",
+                        (int)what->kind);
   }
 }
 

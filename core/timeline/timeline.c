@@ -164,7 +164,7 @@ static rill_status start_writer(void) {
   (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are left to the program's own threads */
   writer.runs = pthread_create(&writer.thread, NULL, write_trace, NULL) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  RILL_REQUIRE(writer.runs, RILL_ERROR_OUT_OF_MEMORY, "there is no thread to write the trace with");
+  RILL_REQUIRE(writer.runs, RILL_ERROR_OUT_OF_MEMORY, "the thread that writes the trace could not be created");
   return RILL_OK;
 }
 
@@ -297,7 +297,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   static _Atomic bool ends_with_process;
   uint32_t idle = IDLE;
   RILL_REQUIRE(atomic_compare_exchange_strong(&state, &idle, CHANGING), RILL_ERROR_INVALID_ARGUMENT,
-               "a trace runs already" RILL_HINT "call rill_trace_stop first");
+               "a trace is already running" RILL_HINT "call rill_trace_stop first");
   rill_status status = rill__trace_file_open(path, limit);
   if (status != RILL_OK) {
     atomic_store(&state, IDLE);

@@ -25,7 +25,7 @@ static void takes_grown_options_only(void) {
 static void runs_once_at_a_time(void) {
   start_trace();
   assert_fails(rill_trace_start(NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("a trace runs already");
+  assert_says("a trace is already running");
   assert_ok(rill_trace_stop());
   free(read_trace());
 }
