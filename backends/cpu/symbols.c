@@ -2,8 +2,8 @@
  * memory.  What rill_module_compile and rillcc make keeps them.
  *
  * A variable that the host may ask for is `__constant__` or `__device__`, outside namespaces, neither static nor const
- * (docs/reference/KERNELS.md).  Its symbol is then the plain name: whatever is static or inside something is called "_Z...".
- * It lies where the image can be written, which neither constants nor the tables of kernels do. */
+ * (docs/reference/KERNELS.md).  Its symbol is then the plain name: whatever is static or inside something is called
+ * "_Z...". It lies where the image can be written, which neither constants nor the tables of kernels do. */
 #include "backends/cpu/image.h"
 
 #include <elf.h>

@@ -9,7 +9,8 @@ int main(void) {
   uint32_t ranks, rank;
   rill_error error = RILL_ERROR_INIT;
   /* Without MPI's daemon it may fail, after the engine was loaded. */
-  if (rill_comm_mpi_world(&id, &ranks, &rank) != RILL_OK && rill_comm_last_error(&error) == RILL_OK) puts(error.message);
+  if (rill_comm_mpi_world(&id, &ranks, &rank) != RILL_OK && rill_comm_last_error(&error) == RILL_OK)
+    puts(error.message);
   FILE *maps = fopen("/proc/self/maps", "r");
   if (maps == NULL) return 1;
   char line[8192];

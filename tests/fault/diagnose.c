@@ -1,4 +1,5 @@
-/* What RILL_CHECK and its like tell about mistakes on a GPU (docs/guides/DIAGNOSE.md): each case is a process of its own. */
+/* What RILL_CHECK and its like tell about mistakes on a GPU (docs/guides/DIAGNOSE.md): each case is a process of its
+ * own. */
 #include "children.h"
 #include "vendor.h"
 

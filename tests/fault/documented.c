@@ -1,5 +1,5 @@
-/* docs/guides/DIAGNOSE.md shows what rill prints.  Each sample here is a process of its own that makes the mistake; what it
- * prints has to stand in that page, but for addresses, times and the names of programs and functions. */
+/* docs/guides/DIAGNOSE.md shows what rill prints.  Each sample here is a process of its own that makes the mistake;
+ * what it prints has to stand in that page, but for addresses, times and the names of programs and functions. */
 #include "children.h"
 #include "vendor.h"
 

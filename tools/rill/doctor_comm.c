@@ -86,7 +86,8 @@ void doctor_mpi(struct doctor *doctor) {
                 chosen_engine() != NULL
                     ? "unset RILL_COMM_MPI"
                     : "sudo apt install libopenmpi-dev && meson setup --reconfigure build && ninja -C build",
-                "rill_comm has no engine for MPI, so that processes do not communicate on the CPU: %s", said != NULL ? said : path);
+                "rill_comm has no engine for MPI, so that processes do not communicate on the CPU: %s",
+                said != NULL ? said : path);
     return;
   }
   const enum mpi own = of_engine(), launcher = of_launcher(&what);
