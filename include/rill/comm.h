@@ -43,7 +43,8 @@
  * hang until its deadline; and NCCL does not compare messages.  RILL_CHECK=comm in the environment of all ranks makes
  * each operation wait until all have said what they do, and refuses what differs with the communicator intact.
  *
- * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, whose launches run it.  All ranks
+ * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, whose launches run it, if the engine
+ * has had the stream before (an earlier operation, or rill_stream_native): else it is CAPTURE_ACTIVE.  All ranks
  * capture it in the same place, and launch their graphs equally often and in the same order as their other operations.
  * The communicator must outlive the execution objects; deadlines do not count for launches of graphs.  On the CPU the
  * operation is refused with UNSUPPORTED, and the capture goes on without it.
@@ -230,8 +231,9 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /** dst of every rank becomes src of all ranks, combined.  In place: dst is src.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size), NOT_READY
- *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what
- *           ended the communicator (rill_comm_validate). The operations below give the same.
+ *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), CAPTURE_ACTIVE (a capture of a stream that the
+ *           engine never had), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what ended the communicator
+ *           (rill_comm_validate). The operations below give the same.
  *  Like:    ncclAllReduce, MPI_Iallreduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);

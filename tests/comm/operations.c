@@ -3,6 +3,9 @@
 
 #include "conformance/traces.h"
 
+#include <rill/capture.h>
+#include <rill/graph.h>
+#include <rill/graph_exec.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -442,6 +445,99 @@ static void submitted_work_outlives_the_handle(void) {
   for (int i = 0; i < 5; i++) run_ranks(release_early, i % 2 == 0 ? 0 : TIMEOUT_NS);
 }
 
+/* ---- captures ---- */
+
+/* x = (x + own) * 2 of all ranks, as a graph: a copy, a sum over the ranks, and a copy of that.  Each launch goes on
+ * from what the last one left. */
+static const char *capture_sums(struct rank *r, struct buffer *b, rill_graph_exec *exec) {
+  int64_t *const p = b->device;
+  rill_graph graph = RILL_NULL_GRAPH;
+  RUN(rill_stream_capture_begin(r->stream, RILL_CAPTURE_THREAD));
+  RUN(rill_copy_async(r->stream, p + 1, p, 8));
+  COMM(rill_comm_group_begin());
+  COMM(rill_comm_all_reduce(r->comm, r->stream, p + 1, p + 1, 1, RILL_COMM_INT64, RILL_COMM_SUM));
+  COMM(rill_comm_all_reduce(r->comm, r->stream, p + 2, p + 3, 1, RILL_COMM_INT64, RILL_COMM_MAX));
+  COMM(rill_comm_group_end());
+  RUN(rill_copy_async(r->stream, p, p + 1, 8));
+  RUN(rill_stream_capture_end(r->stream, &graph));
+  RUN(rill_graph_instantiate(graph, exec));
+  RUN(rill_graph_release(graph));
+  return NULL;
+}
+
+static const char *launch_sums(struct rank *r) {
+  enum { LAUNCHES = 4 };
+  struct buffer b;
+  rill_graph_exec exec = RILL_NULL_GRAPH_EXEC;
+  RUN(buffer_new(r, 32, &b));
+  int64_t *const seen = b.host;
+  memset(seen, 0, b.bytes);
+  seen[0] = r->rank;
+  seen[3] = 10 + r->rank;
+  RUN(rill_stream_capture_begin(r->stream, RILL_CAPTURE_THREAD)); /* the engine has never had this stream */
+  COMM_FAILS(rill_comm_barrier(r->comm, r->stream), RILL_ERROR_CAPTURE_ACTIVE, "capturing");
+  RUN(rill_stream_capture_abort(r->stream));
+  RUN(buffer_upload(r, &b));
+  COMM(rill_comm_barrier(r->comm, r->stream));
+  RUN(rill_stream_synchronize(r->stream));
+  const char *failure = capture_sums(r, &b, &exec);
+  if (failure != NULL) return failure;
+  RUN(buffer_download(r, &b));
+  RUN(rill_stream_synchronize(r->stream));
+  REQUIRE(seen[0] == r->rank && seen[2] == 0); /* nothing has happened yet */
+  int64_t expected = (int64_t)r->ranks * (r->ranks - 1) / 2;
+  for (int i = 0; i < LAUNCHES; i++) {
+    RUN(rill_graph_launch(exec, r->stream));
+    /* Operations of the stream itself come between. */
+    COMM(rill_comm_all_reduce(r->comm, r->stream, (char *)b.device + 8, b.device, 1, RILL_COMM_INT64, RILL_COMM_MIN));
+    RUN(buffer_download(r, &b));
+    RUN(rill_stream_synchronize(r->stream));
+    REQUIRE(seen[0] == expected && seen[1] == expected && seen[2] == 10 + (int64_t)r->ranks - 1);
+    expected *= r->ranks;
+  }
+  RUN(rill_graph_exec_release(exec));
+  buffer_free(&b);
+  return NULL;
+}
+
+/* A graph of the CPU cannot have it: the refusal says which operation, and the capture goes on without it. */
+static const char *refuse_capture(struct rank *r) {
+  struct buffer b;
+  rill_graph graph = RILL_NULL_GRAPH;
+  rill_graph_exec exec = RILL_NULL_GRAPH_EXEC;
+  char says[96];
+  RUN(buffer_new(r, 16, &b));
+  int64_t *const p = b.device;
+  const int64_t own = 5 + r->rank;
+  COMM(rill_comm_barrier(r->comm, r->stream));
+  RUN(rill_stream_synchronize(r->stream));
+  (void)snprintf(says, sizeof says, "all_reduce of rank %u of %u (operation 2), 16 bytes: its stream is capturing",
+                 r->rank, r->ranks);
+  RUN(rill_stream_capture_begin(r->stream, RILL_CAPTURE_THREAD));
+  RUN(rill_fill_async(r->stream, p, &own, sizeof own, 1));
+  COMM_FAILS(rill_comm_all_reduce(r->comm, r->stream, p, p, 2, RILL_COMM_INT64, RILL_COMM_SUM), RILL_ERROR_UNSUPPORTED,
+             says);
+  COMM(rill_comm_validate(r->comm));
+  RUN(rill_copy_async(r->stream, p + 1, p, 8));
+  RUN(rill_stream_capture_end(r->stream, &graph));
+  RUN(rill_graph_instantiate(graph, &exec));
+  RUN(rill_graph_launch(exec, r->stream));
+  COMM(rill_comm_all_reduce(r->comm, r->stream, p, p, 2, RILL_COMM_INT64, RILL_COMM_MAX));
+  RUN(buffer_download(r, &b));
+  RUN(rill_stream_synchronize(r->stream));
+  for (int i = 0; i < 2; i++) REQUIRE(((int64_t *)b.host)[i] == 5 + (int64_t)r->ranks - 1);
+  RUN(rill_graph_exec_release(exec));
+  RUN(rill_graph_release(graph));
+  buffer_free(&b);
+  return NULL;
+}
+
+static void captures_operations(void) {
+  for (int watched = 0; watched < 2; watched++) {
+    run_ranks(on_cpu() ? refuse_capture : launch_sums, watched != 0 ? TIMEOUT_NS : 0);
+  }
+}
+
 /* ---- reports and traces ---- */
 
 static void wait_for_flag(void *user, rill_status status) {
@@ -514,4 +610,4 @@ TESTS_ONCE("operations of rill_comm", TEST(every_operation_of_every_type), TEST(
            TEST(a_rank_sends_to_itself), TEST(nobody_passes_a_barrier_alone), TEST(takes_its_place_in_the_stream),
            TEST(streams_take_turns), TEST(a_group_of_many), TEST(a_refused_operation_refuses_its_group),
            TEST(refuses_misuse), TEST(counts_references), TEST(submitted_work_outlives_the_handle),
-           TEST(reports_name_operations), TEST(traces_show_operations))
+           TEST(captures_operations), TEST(reports_name_operations), TEST(traces_show_operations))

@@ -97,6 +97,9 @@ static const struct rill_fake *driver(void) {
 
 int fake_comm_current_device(void) { return driver()->current_device(); }
 int fake_comm_device_of_stream(void *stream) { return driver()->device_of_stream(stream); }
+int fake_comm_capture(void *stream, void (*run)(void *data, int status), void (*finish)(void *data), void *data) {
+  return driver()->capture(stream, run, finish, data);
+}
 int fake_comm_enqueue(void *stream, void (*run)(void *data, int status), void *data) {
   return driver()->enqueue(stream, run, data);
 }

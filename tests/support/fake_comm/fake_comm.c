@@ -38,7 +38,7 @@ struct ncclComm {
   int rank, device, error;
   bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
   unsigned references; /* the user's, and of bundles that are queued or run */
-  uint64_t collectives, bundles, bundles_done;
+  uint64_t collectives, bundles, bundles_done, captured;
 };
 
 /* What one group gives one stream of one communicator. */
@@ -47,6 +47,7 @@ struct bundle {
   struct ncclComm *comm;
   void *stream;
   uint64_t number;
+  uint64_t captured, launches; /* of a node of a graph: which of its communicator's, from 1 on, and how often it ran */
   struct fake_comm_op *first, **last;
 };
 
@@ -164,17 +165,19 @@ static bool all_done(const struct fake_comm_op *const *ops, size_t count) {
   return true;
 }
 
-/* In the stream's thread.  Bundles of a communicator run one after the other, as the vendor's kernels do. */
+/* In the stream's thread.  Bundles of a communicator run one after the other, as the vendor's kernels do; those of
+ * graphs when they are launched. */
 static void run_bundle(void *data, int status) {
   struct bundle *bundle = data;
   struct ncclComm *comm = bundle->comm;
+  const bool ordered = bundle->captured == 0;
   size_t count = 0;
   pthread_mutex_lock(&fake_comm_lock);
   for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) count++;
   struct fake_comm_op **ops = calloc(count, sizeof(struct fake_comm_op *));
   count = 0;
   for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) ops[count++] = op;
-  while (comm->bundles_done != bundle->number && !comm->ended) wait();
+  while (ordered && comm->bundles_done != bundle->number && !comm->ended) wait();
   for (size_t i = 0; i < count && status == 0 && !comm->ended; i++) {
     if (ops[i]->kind == FAKE_SEND || ops[i]->kind == FAKE_RECEIVE) post_mail(ops[i]);
     else post_collective(ops[i]);
@@ -186,10 +189,56 @@ static void run_bundle(void *data, int status) {
     free(ops[i]);
   }
   free(ops);
-  comm->bundles_done++;
+  comm->bundles_done += ordered;
   drop(comm);
   free(bundle);
   (void)fake_comm_leave(0);
+}
+
+/* One launch of a graph that has the bundle: a copy runs.  Collective operations meet those of the same launch. */
+static void run_captured(void *data, int status) {
+  struct bundle *bundle = data, *copy = malloc(sizeof *copy);
+  pthread_mutex_lock(&fake_comm_lock);
+  *copy = *bundle;
+  copy->last = &copy->first;
+  copy->comm->references++;
+  uint64_t place = 0;
+  for (const struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) {
+    struct fake_comm_op *again = malloc(sizeof *again);
+    *again = *op;
+    again->next = NULL;
+    again->number = UINT64_C(1) << 63 | bundle->captured << 40 | bundle->launches << 16 | place++;
+    *copy->last = again;
+    copy->last = &again->next;
+  }
+  bundle->launches++;
+  (void)fake_comm_leave(0);
+  run_bundle(copy, status);
+}
+
+static void free_captured(void *data) {
+  struct bundle *bundle = data;
+  pthread_mutex_lock(&fake_comm_lock);
+  while (bundle->first != NULL) {
+    struct fake_comm_op *op = bundle->first;
+    bundle->first = op->next;
+    free(op);
+  }
+  drop(bundle->comm);
+  free(bundle);
+  (void)fake_comm_leave(0);
+}
+
+/* True if the stream captures, and has taken the bundle. */
+static bool capture_bundle(struct bundle *bundle) {
+  pthread_mutex_lock(&fake_comm_lock);
+  bundle->captured = bundle->comm->captured + 1;
+  (void)fake_comm_leave(0);
+  const int code = fake_comm_capture(bundle->stream, run_captured, free_captured, bundle);
+  pthread_mutex_lock(&fake_comm_lock);
+  if (code == 0) bundle->comm->captured++;
+  else bundle->captured = 0;
+  return fake_comm_leave(code == 0);
 }
 
 /* ---- groups ---- */
@@ -217,6 +266,10 @@ static int end_group(void) {
   group.error = 0;
   while (bundle != NULL) {
     struct bundle *next = bundle->next;
+    if (code == 0 && capture_bundle(bundle)) {
+      bundle = next;
+      continue;
+    }
     pthread_mutex_lock(&fake_comm_lock);
     while (code == 0 && fake_comm_blocks() && !bundle->comm->ended) wait();
     if (code == 0 && bundle->comm->ended) code = 3;

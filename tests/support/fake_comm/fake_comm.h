@@ -49,5 +49,6 @@ void fake_comm_kill(int rank); /* life.c */
 int fake_comm_current_device(void);
 int fake_comm_device_of_stream(void *stream);
 int fake_comm_enqueue(void *stream, void (*run)(void *data, int status), void *data);
+int fake_comm_capture(void *stream, void (*run)(void *data, int status), void (*finish)(void *data), void *data);
 
 #endif

@@ -104,6 +104,18 @@ static int enqueue(void *handle, void (*run)(void *data, int status), void *data
   return code;
 }
 
+static int capture(void *handle, void (*run)(void *data, int status), void (*finish)(void *data), void *data) {
+  fake_lock();
+  struct fake_stream *stream;
+  int code = fake_stream_get(handle, &stream);
+  if (code == FAKE_OK && stream->capture == FAKE_CAPTURE_NONE) code = -1;
+  struct fake_op *op = code == FAKE_OK ? fake_op_new(run, finish, data) : NULL;
+  if (op != NULL) op->after_fault = true;
+  if (code == FAKE_OK) code = fake_submit(stream, op);
+  fake_unlock();
+  return code;
+}
+
 static int current_device(void) {
   fake_lock();
   struct fake_context *context;
@@ -141,6 +153,7 @@ const struct rill_fake *rill_fake_control(void) {
     .enqueue = enqueue,
     .current_device = current_device,
     .device_of_stream = device_of_stream,
+    .capture = capture,
   };
   return &table;
 }

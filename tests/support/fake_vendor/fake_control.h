@@ -71,6 +71,9 @@ struct rill_fake {
   int (*enqueue)(void *stream, void (*run)(void *data, int status), void *data);
   int (*current_device)(void);
   int (*device_of_stream)(void *stream);
+  /* The same for a stream that captures: `run` runs at each launch of the graph, and `finish` when nothing has the node
+   * any more.  -1: it does not capture. */
+  int (*capture)(void *stream, void (*run)(void *data, int status), void (*finish)(void *data), void *data);
 };
 
 #define RILL_FAKE_CONTROL_SYMBOL "rill_fake_control"
