@@ -1,0 +1,419 @@
+/* What goes wrong between ranks of one process on the CPU: operations that differ, ranks that do not come, work that
+ * failed before, aborts.  Each time all ranks are told at once, with the rank, the operation and its number; all of it
+ * can be released, and a new communicator works. */
+#include "ranks.h"
+
+#include <rill/fault.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 3 };
+static const uint64_t deadline = 100 * UINT64_C(1000000);
+
+static rill_device cpus[RANKS];
+static rill_comm comms[RANKS];
+static rill_stream streams[RANKS];
+static int64_t cells[RANKS][8];
+
+static void make_comms(uint64_t timeout_ns) {
+  for (int i = 0; i < RANKS; i++) {
+    if (cpus[i].id == 0) assert_ok(rill_device_open("cpu", &cpus[i]));
+    assert_ok(rill_stream_create(cpus[i], RILL_STREAM_OPTIONS(.label = "work"), &streams[i]));
+  }
+  note_device(cpus[0]);
+  assert_comm(rill_comm_create_all(cpus, RANKS, RILL_COMM_OPTIONS(.timeout_ns = timeout_ns, .label = "trio"), comms));
+}
+
+static void release_comms(void) {
+  for (int i = 0; i < RANKS; i++) {
+    assert_comm(rill_comm_release(comms[i]));
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_ok(rill_stream_release(streams[i]));
+  }
+}
+
+static rill_status sum(int rank, size_t count) {
+  return rill_comm_all_reduce(comms[rank], streams[rank], cells[rank], cells[rank], count, RILL_COMM_INT64,
+                              RILL_COMM_SUM);
+}
+
+/* A communicator made now works, whatever became of others. */
+static void works_anew(void) {
+  make_comms(0);
+  for (int i = 0; i < RANKS; i++) {
+    cells[i][0] = i;
+    assert_comm(sum(i, 1));
+  }
+  for (int i = 0; i < RANKS; i++) {
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_int_equal(cells[i][0], 0 + 1 + 2);
+  }
+  release_comms();
+}
+
+/* The stream says so once, and then every call on the communicator. */
+static void is_reported(int rank, rill_status status, const char *says) {
+  assert_int_equal(rill_stream_synchronize(streams[rank]), status);
+  if (strstr(rill_last_error_text(), says) == NULL) fail_msg("\"%s\" lacks \"%s\"", rill_last_error_text(), says);
+  assert_ok(rill_stream_synchronize(streams[rank]));
+}
+
+static void has_ended(int rank, rill_status status, const char *says) {
+  assert_comm_fails(rill_comm_validate(comms[rank]), status, says);
+  assert_comm_fails(rill_comm_barrier(comms[rank], streams[rank]), status, says);
+}
+
+/* A host call that stands still until the test lets it go on. */
+static sem_t gate;
+
+static void wait_at_gate(void *user, rill_status status) {
+  (void)user, (void)status;
+  (void)sem_wait(&gate);
+}
+
+static void stand_still(int rank) {
+  (void)sem_init(&gate, 0, 0);
+  assert_ok(rill_stream_host_call(streams[rank], wait_at_gate, NULL));
+}
+
+static void go_on(void) { (void)sem_post(&gate); }
+
+/* ---- operations that differ ---- */
+
+/* Rank 1's second operation is another one than that of the others. */
+static rill_status differ(int rank, int what) {
+  const uint32_t type = what == 1 ? RILL_COMM_UINT64 : RILL_COMM_INT64, op = what == 2 ? RILL_COMM_MAX : RILL_COMM_SUM;
+  int64_t *p = cells[rank];
+  switch (what) {
+    case 3: return rill_comm_barrier(comms[rank], streams[rank]);
+    case 4: return rill_comm_reduce(comms[rank], streams[rank], p, p, 4, RILL_COMM_INT64, RILL_COMM_SUM, 1);
+    default: return rill_comm_all_reduce(comms[rank], streams[rank], p, p, what == 0 ? 5 : what == 5 ? 0 : 4, type, op);
+  }
+}
+
+static void operations_that_differ(void) {
+  static const char *const says[] = { "of 5 elements, type 5, op 1",
+                                      "of 4 elements, type 6",
+                                      "type 5, op 3",
+                                      "barrier of rank 1 of 3 (operation 2)",
+                                      "reduce of rank 1 of 3 (operation 2)",
+                                      "of 0 elements" };
+  for (int what = 0; what < 6; what++) {
+    for (int last = 0; last < 2; last++) { /* the one that differs comes in the middle, or at the end */
+      make_comms(0);
+      for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+      for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+      assert_comm(sum(0, 4));
+      if (last != 0) assert_comm(sum(2, 4));
+      assert_comm_fails(differ(1, what), RILL_ERROR_INVALID_ARGUMENT, says[what]);
+      assert_comm_fails(rill_comm_validate(comms[1]), RILL_ERROR_INVALID_ARGUMENT,
+                        "all_reduce of rank 0 of 3 (operation 2) of 4 elements, type 5, op 1, root 0");
+      is_reported(0, RILL_ERROR_INVALID_ARGUMENT, says[what]);
+      if (last != 0) is_reported(2, RILL_ERROR_INVALID_ARGUMENT, says[what]);
+      for (int i = 0; i < RANKS; i++) has_ended(i, RILL_ERROR_INVALID_ARGUMENT, says[what]);
+      release_comms();
+    }
+  }
+  works_anew();
+}
+
+static void messages_that_differ(void) {
+  for (int what = 0; what < 2; what++) {
+    make_comms(0);
+    assert_comm(rill_comm_send(comms[0], streams[0], cells[0], 2, RILL_COMM_INT64, 2));
+    assert_comm_fails(rill_comm_receive(comms[2], streams[2], cells[2], what == 0 ? 3 : 2,
+                                        what == 0 ? RILL_COMM_INT64 : RILL_COMM_DOUBLE, 0),
+                      RILL_ERROR_INVALID_ARGUMENT, "send of rank 0 of 3 to rank 2 (operation 1) of 2 elements, type 5");
+    is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "receive of rank 2 of 3 from rank 0 (operation 1) of");
+    has_ended(1, RILL_ERROR_INVALID_ARGUMENT, "receive of rank 2");
+    release_comms();
+  }
+  works_anew();
+}
+
+/* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
+static void a_group_that_differs(void) {
+  make_comms(0);
+  assert_comm(sum(0, 1));
+  assert_comm(sum(0, 2));
+  assert_comm(rill_comm_group_begin());
+  assert_comm(sum(1, 1));
+  assert_comm(rill_comm_barrier(comms[1], streams[1]));
+  assert_comm(rill_comm_barrier(comms[1], streams[2])); /* on a stream of its own */
+  assert_comm(sum(1, 2));
+  assert_comm_fails(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "barrier of rank 1 of 3 (operation 2)");
+  is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "all_reduce of rank 0 of 3 (operation 2) of 2 elements");
+  for (int i = 1; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i])); /* the call has told it */
+  release_comms();
+  works_anew();
+}
+
+/* By a rule, as a program that is wrong would. */
+static void a_count_that_is_injected(void) {
+  make_comms(0);
+  assert_ok(rill_fault_set("comm_count@2:1=+1"));
+  assert_comm(sum(0, 3));
+  assert_comm_fails(sum(2, 3), RILL_ERROR_INVALID_ARGUMENT, "all_reduce of rank 2 of 3 (operation 1) of 4 elements");
+  rill_fault_clear();
+  is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "of rank 2 of 3");
+  release_comms();
+  works_anew();
+}
+
+/* ---- ranks that do not come ---- */
+
+static void a_rank_that_does_not_call(void) {
+  make_comms(deadline);
+  for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+  for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+  assert_comm(sum(2, 1));
+  is_reported(2, RILL_ERROR_TIMEOUT,
+              "all_reduce of rank 2 of 3 (operation 2) has not ended within 100000000 ns; rank 0 "
+              "has not called it; rank 1 has not called it");
+  assert_comm_fails(sum(1, 1), RILL_ERROR_TIMEOUT, "trio: all_reduce of rank 2 of 3 (operation 2)");
+  has_ended(0, RILL_ERROR_TIMEOUT, "rank 1 has not called it");
+  release_comms();
+  works_anew();
+}
+
+/* Its stream stands still behind a gate, before and after all has been released. */
+static void a_rank_that_is_late(void) {
+  for (int released = 0; released < 2; released++) {
+    make_comms(deadline);
+    stand_still(1);
+    for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+    for (int i = 0; i < RANKS && released != 0; i++) assert_comm(rill_comm_release(comms[i]));
+    const char *const says = "; the stream of rank 1 has not come to it (operation 1)";
+    is_reported(0, RILL_ERROR_TIMEOUT, says);
+    is_reported(2, RILL_ERROR_TIMEOUT, says);
+    go_on();
+    is_reported(1, RILL_ERROR_TIMEOUT, says);
+    for (int i = 0; i < RANKS && released != 0; i++) comms[i] = RILL_NULL_COMM;
+    release_comms();
+  }
+  works_anew();
+}
+
+static void a_message_that_nobody_sends(void) {
+  make_comms(deadline);
+  assert_comm(rill_comm_receive(comms[1], streams[1], cells[1], 1, RILL_COMM_INT64, 2));
+  is_reported(
+      1, RILL_ERROR_TIMEOUT,
+      "receive of rank 1 of 3 from rank 2 (operation 1) has not ended within 100000000 ns; rank 2 has not called "
+      "the send");
+  release_comms();
+  works_anew();
+}
+
+/* The deadline counts from when the stream comes to the operation. */
+static void a_stream_that_is_late(void) {
+  make_comms(deadline);
+  stand_still(0);
+  assert_comm(sum(0, 1));
+  let_pass_ns(2 * deadline);
+  assert_comm(rill_comm_validate(comms[0]));
+  go_on();
+  assert_comm(sum(1, 1));
+  assert_comm(sum(2, 1));
+  for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+  release_comms();
+}
+
+/* ---- what else ends a communicator ---- */
+
+static void work_that_failed_before(void) {
+  make_comms(0);
+  rill_event never;
+  assert_ok(rill_event_create(cpus[1], RILL_EVENT_OPTIONS(.label = "never"), &never));
+  assert_ok(rill_stream_wait_event(streams[1], never, 0));
+  assert_comm(sum(0, 1));
+  assert_comm(sum(1, 1));
+  assert_ok(rill_event_release(never));
+  is_reported(0, RILL_ERROR_NOT_RECORDED,
+              "all_reduce of rank 1 of 3 (operation 1) did not start: the work before it failed");
+  assert_int_equal(rill_stream_synchronize(streams[1]), RILL_ERROR_NOT_RECORDED);
+  has_ended(2, RILL_ERROR_NOT_RECORDED, "all_reduce of rank 1");
+  release_comms();
+  works_anew();
+}
+
+static void an_abort(void) {
+  make_comms(0);
+  assert_comm(sum(0, 1));
+  assert_comm(sum(2, 1));
+  assert_comm(rill_comm_abort(comms[2]));
+  assert_comm(rill_comm_abort(comms[2]));
+  is_reported(0, RILL_ERROR_BACKEND, "rank 2 of 3: rill_comm_abort ended the communicator");
+  is_reported(2, RILL_ERROR_BACKEND, "rill_comm_abort");
+  has_ended(1, RILL_ERROR_BACKEND, "rill_comm_abort");
+  release_comms();
+  works_anew();
+}
+
+/* Ranks that were released while their operations waited are free of them when one of the others gives up. */
+static void an_abort_after_releases(void) {
+  make_comms(0);
+  assert_comm(sum(0, 1));
+  assert_comm(sum(1, 1));
+  assert_comm(rill_comm_release(comms[0]));
+  assert_comm(rill_comm_release(comms[1]));
+  assert_comm(rill_comm_abort(comms[2]));
+  is_reported(0, RILL_ERROR_BACKEND, "rank 2 of 3");
+  is_reported(1, RILL_ERROR_BACKEND, "rank 2 of 3");
+  comms[0] = comms[1] = RILL_NULL_COMM;
+  release_comms();
+  works_anew();
+}
+
+/* ---- one stream for all ranks ---- */
+
+static void one_stream(void) {
+  make_comms(deadline);
+  assert_comm(rill_comm_group_begin());
+  for (int i = 0; i < RANKS; i++) {
+    cells[i][0] = i;
+    assert_comm(rill_comm_all_reduce(comms[i], streams[0], cells[i], cells[i], 1, RILL_COMM_INT64, RILL_COMM_SUM));
+  }
+  assert_comm(rill_comm_group_end());
+  assert_ok(rill_stream_synchronize(streams[0]));
+  for (int i = 0; i < RANKS; i++) assert_int_equal(cells[i][0], 3);
+  for (int i = 0; i < RANKS; i++) { /* without a group the first one holds the stream of the others */
+    assert_comm(rill_comm_barrier(comms[i], streams[0]));
+  }
+  is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not come to it (operation 2)");
+  release_comms();
+  works_anew();
+}
+
+/* ---- joining ---- */
+
+static rill_comm_id id;
+
+static const char *join(unsigned index, void *shared) {
+  (void)shared;
+  COMM(rill_comm_create(cpus[index], &id, RANKS, index, NULL, &comms[index]));
+  COMM(sum((int)index, 1));
+  RUN(rill_stream_synchronize(streams[index]));
+  return NULL;
+}
+
+static void threads_join(void) {
+  make_comms(0);
+  for (int i = 0; i < RANKS; i++) assert_comm(rill_comm_release(comms[i]));
+  assert_comm(rill_comm_id_create(cpus[0], &id));
+  run_threads(RANKS, join, NULL);
+  rill_comm again;
+  assert_comm_fails(rill_comm_create(cpus[0], &id, RANKS, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
+                    "rank 0 of 3 has joined already");
+  assert_comm_fails(rill_comm_create(cpus[0], &id, 2, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
+                    "rank 0 of 2: others have joined as ranks of 3");
+  release_comms();
+}
+
+/* Who gave up waiting can come again. */
+static void nobody_else_joins(void) {
+  make_comms(0);
+  for (int i = 0; i < RANKS; i++) assert_comm(rill_comm_release(comms[i]));
+  assert_comm(rill_comm_id_create(cpus[0], &id));
+  rill_comm comm = { 1 };
+  assert_comm_fails(rill_comm_create(cpus[0], &id, RANKS, 1, RILL_COMM_OPTIONS(.timeout_ns = deadline), &comm),
+                    RILL_ERROR_TIMEOUT, "rank 1 of 3: the others have not joined within 100000000 ns: rank 0, 2");
+  assert_int_equal(comm.id, 0);
+  run_threads(RANKS, join, NULL);
+  release_comms();
+}
+
+static const char *split_alone(unsigned index, void *shared) {
+  rill_comm part = { 1 };
+  (void)shared;
+  if (index == 1) return NULL;
+  COMM_FAILS(rill_comm_split(comms[index], 0, 0, RILL_COMM_OPTIONS(.timeout_ns = deadline), &part), RILL_ERROR_TIMEOUT,
+             "the others have not called rill_comm_split within 100000000 ns: rank ");
+  REQUIRE(part.id == 0);
+  return NULL;
+}
+
+static const char *split_and_sum(unsigned index, void *shared) {
+  rill_comm part;
+  (void)shared;
+  COMM(rill_comm_split(comms[index], 4, RANKS - index, NULL, &part));
+  cells[index][0] = 1;
+  COMM(rill_comm_all_reduce(part, streams[index], cells[index], cells[index], 1, RILL_COMM_INT64, RILL_COMM_SUM));
+  COMM(rill_comm_release(part));
+  RUN(rill_stream_synchronize(streams[index]));
+  REQUIRE(cells[index][0] == RANKS);
+  return NULL;
+}
+
+static void nobody_else_splits(void) {
+  make_comms(0);
+  run_threads(RANKS, split_alone, NULL);
+  run_threads(RANKS, split_and_sum, NULL);
+  release_comms();
+}
+
+static const char *split_or_abort(unsigned index, void *shared) {
+  rill_comm part;
+  (void)shared;
+  if (index == 1) COMM(rill_comm_abort(comms[1]));
+  else COMM_FAILS(rill_comm_split(comms[index], 0, 0, NULL, &part), RILL_ERROR_BACKEND, "rill_comm_abort ended");
+  return NULL;
+}
+
+static void an_abort_ends_a_split(void) {
+  make_comms(0);
+  run_threads(RANKS, split_or_abort, NULL);
+  release_comms();
+  works_anew();
+}
+
+/* ---- the process ---- */
+
+static void after_a_fork(void) {
+  make_comms(0);
+  const pid_t child = fork();
+  if (child == 0) _exit(rill_comm_barrier(comms[0], streams[0]) == RILL_ERROR_NO_DEVICE ? 0 : 1);
+  int result = 1;
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_int_equal(result, 0);
+  release_comms();
+  works_anew();
+}
+
+/* Exit with everything under way, in a child that is another program. */
+static void exits_in_the_middle(void) { assert_int_equal(system("\"$RILL_COMM_SELF\" exit"), 0); }
+
+static int leave_in_the_middle(void) {
+  make_comms(deadline);
+  (void)!sum(0, 1);
+  (void)rill_comm_release(comms[1]);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) return leave_in_the_middle();
+  if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
+  static const struct test tests[] = {
+    TEST(operations_that_differ),
+    TEST(messages_that_differ),
+    TEST(a_group_that_differs),
+    TEST(a_count_that_is_injected),
+    TEST(a_rank_that_does_not_call),
+    TEST(a_rank_that_is_late),
+    TEST(a_message_that_nobody_sends),
+    TEST(a_stream_that_is_late),
+    TEST(work_that_failed_before),
+    TEST(an_abort),
+    TEST(an_abort_after_releases),
+    TEST(one_stream),
+    TEST(threads_join),
+    TEST(nobody_else_joins),
+    TEST(nobody_else_splits),
+    TEST(an_abort_ends_a_split),
+    TEST(after_a_fork),
+    TEST(exits_in_the_middle),
+  };
+  return RUN_ONCE("local ranks of rill_comm", tests);
+}
