@@ -9,6 +9,12 @@
 #include <math.h>
 #include <time.h>
 
+#ifdef GPT2_RANKS
+enum { BY_GRAPH = 0 }; /* on the CPU what ranks exchange cannot be captured */
+#else
+enum { BY_GRAPH = 1 };
+#endif
+
 typedef struct settings {
   const char *device, *model, *tokens;
   int steps, generate, graph;
@@ -50,7 +56,7 @@ static void choose(const choice *c, const char *text) {
 }
 
 static settings read_options(int count, char **arguments) {
-  settings s = { .steps = 20, .graph = 1 };
+  settings s = { .steps = 20, .graph = BY_GRAPH };
   gpt2_config *const c = &s.config;
   gpt2_options *const o = &s.options;
   *c = (gpt2_config){ .layers = 6, .heads = 6, .channels = 384, .vocabulary = 4096 };
