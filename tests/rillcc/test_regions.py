@@ -251,6 +251,7 @@ class Regions(differential.Differential):
             "guarded": "if (i >= n) return; for (int k = threadIdx.x; k < m; k += 16) %s" % product,
             "either": "if (r < n && n > 50) for (int k = threadIdx.x; k < m; k += blockDim.x) %s else s = 5;" % product,
             "stored": "for (int k = threadIdx.x; k < m; k += blockDim.x) { y[2048 + k] = a[k]; s += 1; }",
+            "looked_up": "const int q = ((const int *)b)[r] & 15; for (int k = threadIdx.x; k < m; k += blockDim.x) s += a[q * m + k];",
             "kept": "int k = threadIdx.x; for (; k < m; k += blockDim.x) %s s += k;" % product,
             "sum": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s s = rill_block_sum(s);" % product,
             "warp": "const unsigned w = (blockIdx.x * blockDim.x + threadIdx.x) / 32, l = threadIdx.x & 31; "

@@ -238,6 +238,7 @@ SIGNATURES = {
     "MoveBasicBlockAfter": "vpp",
     "MoveBasicBlockBefore": "vpp",
     "ParseBitcodeInContext2": "bppp",
+    "ParseCommandLineOptions": "vups",
     "ParseIRInContext": "bpppp",
     "PointerTypeInContext": "ppu",
     "PassBuilderOptionsSetLoopUnrolling": "vpb",
@@ -302,6 +303,12 @@ def find_library(clang):
 OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None, "GetIsDisjoint": None}
 
 
+# What a thread loads in front of a loop stays in front of the condition under which it comes to the loop, where all threads
+# come together.  clang moves it again where nothing came of that.
+OPTIONS = [b"-instcombine-code-sinking=0"]
+with_options = set()  # the libraries that have been given these
+
+
 class Library:
     """The functions, without the LLVM before their names, as attributes."""
 
@@ -311,6 +318,10 @@ class Library:
             self.library = ctypes.CDLL(path)
         except OSError as error:
             raise RillccError("cannot load %s: %s" % (path, error)) from error
+        if self.library._handle not in with_options:  # LLVM takes each one once
+            with_options.add(self.library._handle)
+            arguments = (TEXT * (1 + len(OPTIONS)))(b"rillcc", *OPTIONS)
+            self.ParseCommandLineOptions(len(arguments), arguments, b"")
 
     def __getattr__(self, name):
         there = name if hasattr(self.library, "LLVM" + name) else OLD.get(name, name)
