@@ -30,8 +30,8 @@ static struct {
   bool updates, records;
   rill_stream stream;
   rill_kernel increment;
-  rill_event events[2];
-  unsigned *cells, *values; /* pinned */
+  rill_event events[PLACES]; /* one for each cell: records of one event would have to be ordered */
+  unsigned *cells, *values;  /* pinned */
   rill_graph graph;
   struct node nodes[MOST];
   unsigned count, shape; /* shape: another number with each node and edge that comes or goes */
@@ -129,7 +129,7 @@ static void add_node(void) {
   const size_t count = all.count > 0 ? pick(3) : 0;
   for (size_t i = 0; i < count; i++) after[i] = all.nodes[pick(all.count)].handle;
   *node = (struct node){ .kind = (enum kind)pick(all.records ? KINDS : RECORD), .cell = free_cell() };
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? pick(2) : 1 + pick(PLACES - 1);
+  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
   unsigned *cell = all.cells + node->cell;
   switch (node->kind) {
     case FILL:
@@ -194,7 +194,7 @@ static void change_node(struct node *node) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   rill_graph_node_params set = RILL_GRAPH_NODE_PARAMS_INIT;
   node->cell = free_cell();
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? pick(2) : 1 + pick(PLACES - 1);
+  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
   unsigned *cell = all.cells + node->cell;
   const rill_arg arg = { &cell, sizeof cell };
   rill_arg args[] = { arg };
@@ -268,7 +268,7 @@ static void edited_graphs_are_those_of_a_model(void) {
   all.updates = rill_device_supports(dut.device, RILL_FEATURE_GRAPH_UPDATE, NULL);
   all.stream = new_stream("of graphs");
   all.increment = new_kernel(&gate_bundle, "increment");
-  for (unsigned i = 0; i < 2; i++) all.events[i] = new_event("recorded by nodes");
+  for (unsigned i = 0; i < PLACES; i++) all.events[i] = new_event("recorded by nodes");
   assert_ok(rill_graph_create(dut.device, &all.graph));
   all.records = rill_graph_add_event_record(all.graph, NULL, 0, all.events[0], &node) == RILL_OK;
   assert_ok(rill_graph_release(all.graph));
