@@ -3,7 +3,11 @@
 #include "children.h"
 #include "tour.h"
 
+#include <poll.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
 
@@ -221,6 +225,63 @@ static void by_a_reset(void) {
     if (step_applies(&steps[i]) && steps[i].part == RELEASE) ignore(steps[i].run(&tour));
   }
   check_others();
+}
+
+struct told {
+  _Atomic int calls;
+  _Atomic int status;
+};
+
+static void tell(void *user, rill_status status) {
+  struct told *told = user;
+  atomic_store(&told->status, status);
+  (void)atomic_fetch_add(&told->calls, 1);
+}
+
+/* C4.7: who waits for events of a device that faults is notified, each once. */
+static void while_events_are_watched(void) {
+  enum { STREAMS = 3 };
+  vendor_begin();
+  const uint32_t zero = 0;
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  struct told told = { 0, RILL_OK };
+  rill_stream streams[STREAMS];
+  rill_event events[STREAMS];
+  void *memory = NULL;
+  uint64_t count = 0;
+  assert_true(fd >= 0);
+  assert_ok(rill_alloc(vendor.device, 64, RILL_MEMORY_DEVICE, &memory));
+  vendor.fake->pause(0);
+  for (int i = 0; i < STREAMS; i++) {
+    assert_ok(rill_stream_create(vendor.device, NULL, &streams[i]));
+    assert_ok(rill_fill_async(streams[i], memory, &zero, sizeof zero, 1));
+    assert_ok(rill_stream_record_new_event(streams[i], NULL, &events[i]));
+    assert_ok(rill_event_notify_fd(events[i], fd));
+    assert_ok(rill_event_then(events[i], tell, &told));
+  }
+  const uint64_t asked = vendor_calls("event_query");
+  while (vendor_calls("event_query") < asked + STREAMS) (void)sched_yield(); /* they are being asked for */
+  assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0), 0);
+  assert_int_equal(atomic_load(&told.calls), 0);
+  vendor.fake->fault(0, 700);
+  vendor.fake->resume(0);
+  for (uint64_t sum = 0; sum < STREAMS; sum += count) {
+    assert_int_equal(read(fd, &count, sizeof count), sizeof count);
+    assert_true(sum + count <= STREAMS);
+  }
+  while (atomic_load(&told.calls) < STREAMS) (void)sched_yield();
+  assert_int_equal(atomic_load(&told.status), RILL_ERROR_DEVICE_LOST);
+  assert_int_equal(atomic_load(&told.calls), STREAMS);
+  assert_fails(rill_event_notify_fd(events[0], fd), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_event_then(events[0], tell, &told), RILL_ERROR_DEVICE_LOST);
+  assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0), 0);
+  for (int i = 0; i < STREAMS; i++) {
+    bool ready = true;
+    assert_fails(rill_event_is_ready(events[i], &ready), RILL_ERROR_DEVICE_LOST);
+    assert_ok(rill_event_release(events[i]));
+    assert_ok(rill_stream_release(streams[i]));
+  }
+  (void)close(fd);
 }
 
 /* An imported stream that its owner has destroyed is the owner's mistake, not the device's end. */
@@ -470,6 +531,7 @@ int main(int argc, char **argv) {
     MODE_WITH(by_each_code, "RILL_FAKE_DEVICES=15"),
     MODE(not_by_other_codes),
     MODE(by_a_reset),
+    MODE(while_events_are_watched),
     MODE(not_by_a_destroyed_import),
     MODE(first_cause_is_kept),
     MODE(remembered_completions_are_lost),

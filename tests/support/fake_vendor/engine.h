@@ -164,6 +164,7 @@ struct fake_options {
   bool summary;       /* RILL_FAKE_SUMMARY */
   bool peers;         /* RILL_FAKE_PEERS: devices reach each other's memory */
   bool yields;        /* RILL_FAKE_YIELD: other threads run after each call */
+  uint64_t query_ns;  /* processor time that a query of an event takes */
 };
 const struct fake_options *fake_options(void); /* no lock needed */
 
@@ -387,6 +388,7 @@ enum { FAKE_EVENT_BLOCKING_SYNC = 1, FAKE_EVENT_DISABLE_TIMING = 2, FAKE_EVENT_I
 int fake_event_create(unsigned flags, void **out);
 int fake_event_destroy(void *handle);
 int fake_event_record(void *event, const void *stream);
+void fake_event_spend(void); /* RILL_FAKE_QUERY_NS; without the lock */
 int fake_event_query(const void *event);
 int fake_event_synchronize(const void *event);
 int fake_event_elapsed(const void *start, const void *end, float *ms);

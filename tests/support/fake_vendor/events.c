@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static int get_event(const void *handle, struct fake_event **out) {
   *out = fake_handle_get(FAKE_EVENT, handle);
@@ -90,6 +91,17 @@ static int look_at_stream(const struct fake_event *event, bool looks, const char
   if (!fake_quirks()->questions_break_captures) return FAKE_OK;
   (void)fake_capture_refuse((struct fake_stream *)(uintptr_t)last);
   return FAKE_CAPTURED_EVENT;
+}
+
+static uint64_t processor_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void fake_event_spend(void) {
+  const uint64_t ns = fake_options()->query_ns, start = ns > 0 ? processor_ns() : 0;
+  while (ns > 0 && processor_ns() - start < ns) continue;
 }
 
 int fake_event_query(const void *handle) {

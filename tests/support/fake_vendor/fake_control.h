@@ -18,6 +18,7 @@
  *   RILL_FAKE_REUSE=1            handles of ended objects are used again at once
  *   RILL_FAKE_PEERS=0            no device reaches another one's memory
  *   RILL_FAKE_YIELD=1            other threads run after each call, before it returns
+ *   RILL_FAKE_QUERY_NS=1000      processor time that a query of an event takes
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
  * With CUDA_ or HIP_ after RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.

@@ -121,7 +121,10 @@ vendor_result VENDOR(EventRecordWithFlags)(vendor_event event, vendor_stream str
   VENDOR_CALL(flags > VENDOR_RECORD_EXTERNAL ? FAKE_INVALID_VALUE : fake_event_record(event, stream));
 }
 
-vendor_result VENDOR(EventQuery)(vendor_event event) { VENDOR_CALL(fake_event_query(event)); }
+vendor_result VENDOR(EventQuery)(vendor_event event) {
+  fake_event_spend();
+  VENDOR_CALL(fake_event_query(event));
+}
 
 vendor_result VENDOR(EventSynchronize)(vendor_event event) { VENDOR_CALL(fake_event_synchronize(event)); }
 

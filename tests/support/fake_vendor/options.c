@@ -54,6 +54,7 @@ static void read_all(void) {
   options.summary = number("SUMMARY", 0, 0, 1) != 0;
   options.yields = number("YIELD", 0, 0, 1) != 0;
   options.peers = number("PEERS", 1, 0, 1) != 0;
+  options.query_ns = (uint64_t)number("QUERY_NS", 0, 0, 1000000000);
   const char *target = fake_environment("TARGET");
   (void)snprintf(options.target, sizeof options.target, "%s", target != NULL ? target : fake_vendor.default_target);
   if (strpbrk(options.target, "0123456789") == NULL) fake_die("RILL_FAKE_TARGET=%s: expected sm_NN or gfxNNN", target);
