@@ -227,15 +227,15 @@ static void by_a_reset(void) {
   check_others();
 }
 
-struct told {
+struct notified {
   _Atomic int calls;
   _Atomic int status;
 };
 
 static void tell(void *user, rill_status status) {
-  struct told *told = user;
-  atomic_store(&told->status, status);
-  (void)atomic_fetch_add(&told->calls, 1);
+  struct notified *notified = user;
+  atomic_store(&notified->status, status);
+  (void)atomic_fetch_add(&notified->calls, 1);
 }
 
 /* C4.7: who waits for events of a device that faults is notified, each once. */
@@ -244,7 +244,7 @@ static void while_events_are_watched(void) {
   vendor_begin();
   const uint32_t zero = 0;
   const int fd = eventfd(0, EFD_CLOEXEC);
-  struct told told = { 0, RILL_OK };
+  struct notified notified = { 0, RILL_OK };
   rill_stream streams[STREAMS];
   rill_event events[STREAMS];
   void *memory = NULL;
@@ -257,23 +257,23 @@ static void while_events_are_watched(void) {
     assert_ok(rill_fill_async(streams[i], memory, &zero, sizeof zero, 1));
     assert_ok(rill_stream_record_new_event(streams[i], NULL, &events[i]));
     assert_ok(rill_event_notify_fd(events[i], fd));
-    assert_ok(rill_event_then(events[i], tell, &told));
+    assert_ok(rill_event_then(events[i], tell, &notified));
   }
   const uint64_t asked = vendor_calls("event_query");
   while (vendor_calls("event_query") < asked + STREAMS) (void)sched_yield(); /* they are being asked for */
   assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0), 0);
-  assert_int_equal(atomic_load(&told.calls), 0);
+  assert_int_equal(atomic_load(&notified.calls), 0);
   vendor.fake->fault(0, 700);
   vendor.fake->resume(0);
   for (uint64_t sum = 0; sum < STREAMS; sum += count) {
     assert_int_equal(read(fd, &count, sizeof count), sizeof count);
     assert_true(sum + count <= STREAMS);
   }
-  while (atomic_load(&told.calls) < STREAMS) (void)sched_yield();
-  assert_int_equal(atomic_load(&told.status), RILL_ERROR_DEVICE_LOST);
-  assert_int_equal(atomic_load(&told.calls), STREAMS);
+  while (atomic_load(&notified.calls) < STREAMS) (void)sched_yield();
+  assert_int_equal(atomic_load(&notified.status), RILL_ERROR_DEVICE_LOST);
+  assert_int_equal(atomic_load(&notified.calls), STREAMS);
   assert_fails(rill_event_notify_fd(events[0], fd), RILL_ERROR_DEVICE_LOST);
-  assert_fails(rill_event_then(events[0], tell, &told), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_event_then(events[0], tell, &notified), RILL_ERROR_DEVICE_LOST);
   assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0), 0);
   for (int i = 0; i < STREAMS; i++) {
     bool ready = true;
