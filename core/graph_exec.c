@@ -206,6 +206,8 @@ static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node
                "node 0x%llx is not a node of the graph that the execution object was made from, or was added later",
                (unsigned long long)node.id);
   out->kind = n->kind;
+  RILL_REQUIRE(out->kind != 0, RILL_ERROR_STALE_HANDLE, "node 0x%llx has been removed from its graph",
+               (unsigned long long)node.id);
   out->step = rill__core(exec)->step_of[out->number];
   return RILL_OK;
 }
