@@ -351,6 +351,41 @@ rill_status rill_comm_abort(rill_comm handle) {
 
 /* ---- what a communicator tells ---- */
 
+/* Another rank of the same communicator in this process, or NULL.  Under the lock. */
+static struct comm *find_rank(const struct comm *of, uint32_t rank) {
+  for (int i = 0; i < BUCKETS; i++) {
+    for (struct comm *comm = all.found[i]; comm != NULL; comm = comm->next) {
+      if (comm != of && comm->family == of->family && comm->rank == rank && comm->ranks == of->ranks) return comm;
+    }
+  }
+  return NULL;
+}
+
+/* What keeps a rank from its operation `number`; 0: nothing, it is there. */
+static int describe_missing(struct comm *comm, uint64_t number, char *text, size_t size) {
+  const unsigned long long made = atomic_load(&comm->numbered);
+  if (made < number) return snprintf(text, size, "; rank %u has called %llu operations", comm->rank, made);
+  pthread_mutex_lock(&comm->lock);
+  const struct comm_flight *oldest = comm->first;
+  const bool stands = oldest != NULL && oldest->since == 0 && oldest->op.number <= number;
+  const unsigned long long at = stands ? oldest->op.number : 0;
+  pthread_mutex_unlock(&comm->lock);
+  return stands ? snprintf(text, size, "; the stream of rank %u has not come to its operation %llu", comm->rank, at)
+                : 0;
+}
+
+void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *text, size_t size) {
+  enum { LONGEST = 80 };
+  size_t used = strlen(text);
+  pthread_mutex_lock(&all.lock);
+  for (uint32_t i = 0; i < comm->ranks && comm->family != 0 && used + LONGEST < size; i++) {
+    struct comm *other = i != comm->rank ? find_rank(comm, i) : NULL;
+    const int wrote = other != NULL ? describe_missing(other, number, text + used, size - used) : 0;
+    used += wrote > 0 ? (size_t)wrote : 0;
+  }
+  pthread_mutex_unlock(&all.lock);
+}
+
 rill_status rill_comm_validate(rill_comm handle) {
   rill__comm_enter(__func__);
   struct comm *comm = NULL;

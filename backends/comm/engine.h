@@ -140,7 +140,9 @@ struct comm {
   void *check_memory, *check_device_memory;
   uint64_t checked;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
-  uint64_t numbered; /* operations so far; guarded by `submitting` */
+  _Atomic uint64_t numbered; /* operations so far; `submitting` orders changes */
+  uint64_t family;           /* the same for all ranks of a communicator, and for few others; 0: not joined */
+  uint64_t splits;           /* so far; guarded by `submitting` */
 
   pthread_mutex_t submitting; /* orders submissions; an engine's call may be waited for under it, by its users alone */
 
@@ -347,6 +349,9 @@ rill_status rill__comm_check_intact(struct comm *comm);
 /* Breaks the communicator, unless it is: its streams are failed, and the engine's abort runs; on a thread of its own if
  * `apart`. */
 void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apart);
+
+/* Adds to a text which other ranks of this process have not come to what this rank calls its operation `number`. */
+void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *text, size_t size);
 
 /* Submits operations that have been checked; changes them. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);

@@ -107,12 +107,21 @@ static void drop_comms(struct join *join, bool joined) {
   }
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t start, const void *bytes, size_t size) {
+  uint64_t result = start ^ UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 0; i < size; i++) result = (result ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+  return result | 1;
+}
+
 /* The parent is let inside of the engine, so that it is not ended meanwhile, and no operation is submitted to it. */
 static rill_status split_parent(struct join *join) {
   struct comm *parent = join->parent;
   pthread_mutex_lock(&parent->submitting);
   rill_status status = rill__comm_go_inside(parent, true);
   if (status == RILL_OK) {
+    const uint64_t which[2] = { ++parent->splits, join->color };
+    join->comms[0]->family = hash(parent->family, which, sizeof which);
     status = parent->engine->split(parent, join->color, join->key, join->comms[0]);
     rill__comm_come_out(parent, true);
   }
@@ -122,6 +131,7 @@ static rill_status split_parent(struct join *join) {
 
 static rill_status join_by_id(struct join *join) {
   COMM_TRY(translate_id(join));
+  for (uint32_t i = 0; i < join->count; i++) join->comms[i]->family = hash(0, join->id.bytes, COMM_ID_BYTES);
   return join->comms[0]->engine->join(join->comms, join->count, join->id.bytes);
 }
 

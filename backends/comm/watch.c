@@ -6,6 +6,7 @@
 #include "backends/comm/engine.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,6 +140,7 @@ static bool is_late(struct comm *comm) {
   pthread_mutex_lock(&comm->lock);
   uint64_t since = comm->submitting_since; /* the engine may wait for a peer before it lets the host go */
   pthread_mutex_unlock(&comm->lock);
+  uint64_t number = atomic_load(&comm->numbered);
   struct comm_op_text what;
   (void)snprintf(what.text, sizeof what.text, "a call of the engine for rank %u of %u", comm->rank, comm->ranks);
   if (copy_oldest(comm, &oldest)) {
@@ -146,13 +148,16 @@ static bool is_late(struct comm *comm) {
     if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
       since = oldest.since;
       what = comm_describe(&oldest.op);
+      number = oldest.op.number;
     }
   }
   if (since == 0 || comm_now() - since <= comm->timeout) return false;
+  char missing[320] = "";
+  rill__comm_name_missing(comm, number, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not ended within %llu ns" COMM_HINT
+                        "%s has not ended within %llu ns%s" COMM_HINT
                         "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
-                        what.text, (unsigned long long)comm->timeout);
+                        what.text, (unsigned long long)comm->timeout, missing);
   return true;
 }
 
