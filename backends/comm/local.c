@@ -60,6 +60,14 @@ static void take_out_meeting(struct local_meeting *meeting) {
   meeting->next = NULL;
 }
 
+static void give_to_drop(struct local_work *work) {
+  work->state = LOCAL_OUT;
+  work->meeting = NULL;
+  work->next = NULL;
+  *local.last_dropped = work;
+  local.last_dropped = &work->next;
+}
+
 /* Out of its meeting, which did not take place, to the thread. */
 static void drop(struct local_work *work) {
   struct local_meeting *meeting = work->meeting;
@@ -70,11 +78,7 @@ static void drop(struct local_work *work) {
     take_out_meeting(meeting);
     free(meeting);
   }
-  work->state = LOCAL_OUT;
-  work->meeting = NULL;
-  work->next = NULL;
-  *local.last_dropped = work;
-  local.last_dropped = &work->next;
+  give_to_drop(work);
 }
 
 /* Ends a clique.  What is not armed yet is dropped when it is. */
@@ -396,10 +400,23 @@ static void rest(void) {
   }
 }
 
-static void run_meeting(struct local_meeting *meeting, const struct comm_error *why) {
-  if (why == NULL) rill__comm_local_move(meeting->works, meeting->size);
-  for (uint32_t i = 0; i < meeting->size; i++) finish(meeting->works[i], why);
+static void run_meeting(struct local_meeting *meeting) {
+  rill__comm_local_move(meeting->works, meeting->size);
+  for (uint32_t i = 0; i < meeting->size; i++) finish(meeting->works[i], NULL);
   free(meeting);
+}
+
+/* All streams are failed before one of their gates goes: what waits after the first gate then ends at once, and a
+ * failure that came later would be reported a second time. */
+static void drop_all(struct local_work *works) {
+  for (struct local_work *work = works; work != NULL; work = work->next) {
+    rill__comm_part_fail(work->part, &clique_of(&work->op)->why);
+  }
+  while (works != NULL) {
+    struct local_work *work = works;
+    works = work->next;
+    finish(work, &clique_of(&work->op)->why);
+  }
 }
 
 static void *run(void *unused) {
@@ -408,21 +425,23 @@ static void *run(void *unused) {
   lock();
   while (!local.stop) {
     struct local_meeting *meeting = local.ready;
-    struct local_work *work = local.dropped;
+    struct local_work *works = local.dropped;
     if (meeting != NULL) {
       local.ready = meeting->next;
       if (local.ready == NULL) local.last_ready = &local.ready;
-      struct comm_error why = meeting->clique->why;
-      const bool dead = meeting->clique->dead;
+      if (meeting->clique->dead) {
+        for (uint32_t i = 0; i < meeting->size; i++) give_to_drop(meeting->works[i]);
+        free(meeting);
+        continue;
+      }
       unlock();
-      run_meeting(meeting, dead ? &why : NULL);
+      run_meeting(meeting);
       lock();
-    } else if (work != NULL) {
-      local.dropped = work->next;
-      if (local.dropped == NULL) local.last_dropped = &local.dropped;
-      struct comm_error why = clique_of(&work->op)->why;
+    } else if (works != NULL) {
+      local.dropped = NULL;
+      local.last_dropped = &local.dropped;
       unlock();
-      finish(work, &why);
+      drop_all(works);
       lock();
     } else {
       rest();
@@ -472,7 +491,7 @@ void rill__comm_local_stop(void) {
 
 /* ---- joining ---- */
 
-/* Which process, so that an id of another one is told from one of ours. */
+/* Which process, so that an id of another one is recognized. */
 struct id {
   uint64_t process, number;
 };

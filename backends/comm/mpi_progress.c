@@ -244,9 +244,19 @@ static void rest(uint32_t looks) {
   }
 }
 
+/* The streams of what is dead are failed before one of their gates goes, which ends all that waits after it: a failure
+ * that came later would be reported a second time. */
+static void fail_dead(struct work *works) {
+  for (struct work *work = works; work != NULL; work = work->next) {
+    if (is_dead(work)) rill__comm_part_fail(work->part, &work->op.comm->failure);
+  }
+}
+
 /* One round; true if something started or ended. */
 static bool go_round(struct work *ready, struct work *dead) {
   const bool any = ready != NULL || dead != NULL;
+  fail_dead(dead);
+  fail_dead(rill__comm_mpi_engine.active);
   while (dead != NULL) {
     struct work *work = dead;
     dead = work->next;

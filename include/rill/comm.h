@@ -22,29 +22,30 @@
  * rill_comm_group_begin, the operations, rill_comm_group_end.  rill/comm_mpi.h has what concerns MPI: communicators
  * from an MPI_Comm, the ranks that mpirun started, and who initialises it.
  *
- * On the CPU the ranks of a communicator are either all in one process (rill_comm_create_all, or threads that pass on an
- * id of rill_comm_id_create) or all in processes of their own (rill/comm_mpi.h).
+ * On the CPU the ranks of a communicator are either all in one process (rill_comm_create_all, or threads that pass on
+ * an id of rill_comm_id_create) or all in processes of their own (rill/comm_mpi.h).
  *
  * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not finished within that time after its stream
  * reached it, or a fault that the engine notices, ends the communicator: its streams are failed, so that their next
  * synchronize fails with what happened, and every later call on the communicator fails with it.  Release it, and create
- * another one with a new id.  Work that such a stream was given after the operation runs on a GPU, on buffers of unknown
- * contents; on the CPU it is dropped, like held work whose event is released unrecorded.  Without a deadline nothing
- * watches: a rank that died is noticed in a later call of the communicator, or never.
+ * another one with a new id.  Work that such a stream was given after the operation runs on a GPU, on buffers of
+ * unknown contents; on the CPU it is dropped, like held work whose event is released unrecorded.  Without a deadline
+ * nothing watches: a rank that died is noticed in a later call of the communicator, or never.
  *
  * The report names the operation, its rank and its number among the operations of that rank (from 1 on).  If the ranks
  * that it waits for are in the same process, their names follow, with what they have not done.  Local ranks end
  * together: what ends the communicator of one is reported to all of them at once.
  *
  * Mismatches.  A rank may pass another count, type, operator or root, or call another operation.  Local ranks are
- * compared always: the call that differs fails with INVALID_ARGUMENT and both operations, and the communicator ends.  With
- * MPI a receive that does not fit what was sent fails by itself, without a store.  What is not told: MPI and NCCL do not
- * compare collective operations, so two ranks with different counts may both return OK and have wrong sums, or one may
- * hang until its deadline; and NCCL does not compare messages.  RILL_CHECK=comm in the environment of all ranks makes
- * each operation wait until all have said what they do, and refuses what differs with the communicator intact.
+ * compared always: the call that differs fails with INVALID_ARGUMENT and both operations, and the communicator ends.
+ * With MPI a receive that does not fit what was sent fails by itself, without a store.  What stays unnoticed: MPI and
+ * NCCL do not compare collective operations, so two ranks with different counts may both return OK and have wrong sums,
+ * or one may hang until its deadline; and NCCL does not compare messages.  RILL_CHECK=comm in the environment of all
+ * ranks makes each operation wait until all have said what they do, and refuses what differs with the communicator
+ * intact.
  *
- * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, whose launches run it, if the engine
- * has had the stream before (an earlier operation, or rill_stream_native): else it is CAPTURE_ACTIVE.  All ranks
+ * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, whose launches run it, if the
+ * engine has had the stream before (an earlier operation, or rill_stream_native): else it is CAPTURE_ACTIVE.  All ranks
  * capture it in the same place, and launch their graphs equally often and in the same order as their other operations.
  * The communicator must outlive the execution objects; deadlines do not count for launches of graphs.  On the CPU the
  * operation is refused with UNSUPPORTED, and the capture goes on without it.
@@ -125,7 +126,7 @@ typedef struct rill_comm_info {
   rill_device device;
   uint32_t ranks, rank;
   char engine[16];         /**< "nccl", "rccl", "mpi" or "local" */
-  uint32_t engine_version; /**< as the engine gives it: 22809 is NCCL 2.28.9; of MPI its standard, 301 is 3.1; of "local" rill's */
+  uint32_t engine_version; /**< 22809 is NCCL 2.28.9; of MPI its standard, 301 is 3.1; of "local" rill's */
   uint64_t timeout_ns;
 } rill_comm_info;
 #define RILL_COMM_INFO_INIT \
@@ -157,12 +158,12 @@ RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill
  * options are all defaults.
  *
  *  The ranks are processes, or threads of one process with a GPU each; one thread joins for several with
- *  rill_comm_create_all.  On the CPU they are threads of one process, or with an id of rill/comm_mpi.h all processes that
- *  mpirun started.
+ *  rill_comm_create_all.  On the CPU they are threads of one process, or with an id of rill/comm_mpi.h all processes
+ *  that mpirun started.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an id that is none or damaged, of another process on the CPU, or used
- *           already by this rank), OUT_OF_RANGE (rank), WRONG_BACKEND (the id's), UNSUPPORTED (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST,
- *           BACKEND.
+ *           already by this rank), OUT_OF_RANGE (rank), WRONG_BACKEND (the id's), UNSUPPORTED (no engine), TIMEOUT,
+ *           NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    ncclCommInitRank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks,
                                                      uint32_t rank, const rill_comm_options *options, rill_comm *out);
@@ -231,9 +232,9 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /** dst of every rank becomes src of all ranks, combined.  In place: dst is src.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size), NOT_READY
- *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), CAPTURE_ACTIVE (a capture of a stream that the
- *           engine never had), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what ended the communicator
- *           (rill_comm_validate). The operations below give the same.
+ *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), CAPTURE_ACTIVE (a capture of a stream that
+ *           the engine never had), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what ended the communicator
+ *           (rill_comm_validate).  The operations below fail in the same ways.
  *  Like:    ncclAllReduce, MPI_Iallreduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);

@@ -1,7 +1,7 @@
 /* rill/comm_mpi.h: communicators of processes that MPI knows.
  *
- * On the CPU the ranks of such a communicator are processes, one rank each, and MPI moves the bytes.  rill_comm loads the
- * library librill_comm_mpi for that, which was built with one implementation of MPI: the program, if it uses MPI
+ * On the CPU the ranks of such a communicator are processes, one rank each, and MPI moves the bytes.  rill_comm loads
+ * the library librill_comm_mpi for that, which was built with one implementation of MPI: the program, if it uses MPI
  * itself, must use the same.
  *
  *     rill_comm_id id;
@@ -17,7 +17,8 @@
  * TIMEOUT at their deadline; one that dies ends the whole job, as mpirun does.
  *
  * What MPI does not tell: two ranks with different counts, types or roots in a collective operation (RILL_CHECK=comm
- * compares them), and which rank has not called an operation that a deadline ends; the report names the rank that waited.
+ * compares them), and which rank has not called an operation that a deadline ends; the report names the rank that
+ * waited.
  *
  * With communicators of GPUs, a communicator of the CPU is a means to pass the id around: rank 0 makes it and
  * broadcasts its bytes.

@@ -1,6 +1,6 @@
 /* What goes wrong between ranks of one process on the CPU: operations that differ, ranks that do not come, work that
- * failed before, aborts.  Each time all ranks are told at once, with the rank, the operation and its number; all of it
- * can be released, and a new communicator works. */
+ * failed before, aborts.  Each time all ranks are notified at once, with the rank, the operation and its number; all of
+ * it can be released, and a new communicator works. */
 #include "ranks.h"
 
 #include <rill/fault.h>
@@ -145,7 +145,7 @@ static void a_group_that_differs(void) {
   assert_comm(sum(1, 2));
   assert_comm_fails(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "barrier of rank 1 of 3 (operation 2)");
   is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "all_reduce of rank 0 of 3 (operation 2) of 2 elements");
-  for (int i = 1; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i])); /* the call has told it */
+  for (int i = 1; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i])); /* the call has reported it */
   release_comms();
   works_anew();
 }
@@ -178,7 +178,20 @@ static void a_rank_that_does_not_call(void) {
   works_anew();
 }
 
-/* Its stream stands still behind a gate, before and after all has been released. */
+/* Many operations wait on one stream: it is notified once. */
+static void many_operations_that_wait(void) {
+  for (int round = 0; round < 20; round++) {
+    make_comms(0);
+    for (int i = 0; i < 50; i++) assert_comm(sum(0, 1));
+    for (int i = 0; i < 10; i++) assert_comm(sum(2, 1));
+    assert_comm_fails(sum(1, 2), RILL_ERROR_INVALID_ARGUMENT, "of rank 1 of 3 (operation 1)");
+    is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "of rank 1 of 3 (operation 1)");
+    is_reported(2, RILL_ERROR_INVALID_ARGUMENT, "of rank 1 of 3 (operation 1)");
+    release_comms();
+  }
+}
+
+/* Its stream stands still before a gate, before and after all has been released. */
 static void a_rank_that_is_late(void) {
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
@@ -401,6 +414,7 @@ int main(int argc, char **argv) {
     TEST(a_group_that_differs),
     TEST(a_count_that_is_injected),
     TEST(a_rank_that_does_not_call),
+    TEST(many_operations_that_wait),
     TEST(a_rank_that_is_late),
     TEST(a_message_that_nobody_sends),
     TEST(a_stream_that_is_late),

@@ -70,7 +70,7 @@ static rill_status call(struct sequence *s, const struct step *step) {
   return rill_comm_group_end();
 }
 
-/* What this rank was told last: by a call, or by its streams and then by a call. */
+/* What this rank was notified of last: by a call, or by its streams and then by a call. */
 static const char *has_ended(struct sequence *s, rill_status status, rill_status expected, const char *says) {
   if (status == RILL_OK) {
     for (int i = 0; i < STREAMS; i++) (void)!rill_stream_synchronize(s->streams[i]);
@@ -80,7 +80,7 @@ static const char *has_ended(struct sequence *s, rill_status status, rill_status
   return check_comm_failure(status, expected, says, "the planted operation");
 }
 
-/* On the CPU all ranks are told of the one that differs; on GPUs a deadline passes on each. */
+/* On the CPU all ranks are notified of the one that differs; on GPUs a deadline passes on each. */
 static const char *expect(struct sequence *s, rill_status status, uint32_t victim, bool stops, bool pair) {
   static _Thread_local char says[160];
   const uint32_t ranks = s->r->ranks;
@@ -99,8 +99,8 @@ static const char *expect(struct sequence *s, rill_status status, uint32_t victi
   const bool neighbour =
       s->r->rank == victim || (s->r->rank + 1) % ranks == victim || (victim + 1) % ranks == s->r->rank;
   if (pair && !on_cpu() && !neighbour) return NULL; /* its messages pass */
-  const bool told = on_cpu() && !stops;
-  return has_ended(s, status, told ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT, says);
+  const bool reported = on_cpu() && !stops;
+  return has_ended(s, status, reported ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT, says);
 }
 
 static const char *run_sequence(struct sequence *s) {
@@ -113,6 +113,9 @@ static const char *run_sequence(struct sequence *s) {
   }
   /* What came before passes: then only the planted operation can fail. */
   for (int i = 0; i < STREAMS; i++) RUN(rill_stream_synchronize(s->streams[i]));
+  COMM(rill_comm_barrier(s->r->comm, s->streams[0])); /* on all ranks */
+  RUN(rill_stream_synchronize(s->streams[0]));
+  s->numbers++;
   struct step step = draw_step(s);
   const bool stops = what == NOTHING_MORE, pair = step.kind == SHIFT;
   if (rank == victim && !stops) change(&step, what, ranks);
