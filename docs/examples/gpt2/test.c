@@ -1,7 +1,8 @@
 /* The model on a device beside reference.c: losses and the gradient of each tensor; 20 steps on streams and by a graph.
  * And the reference beside finite differences of its own loss.
  *
- * The device is that of RILL_TEST_DEVICE, else of RILL_DEVICE. */
+ * The device is that of RILL_TEST_DEVICE, else of RILL_DEVICE.  With the argument "library" the vendor's library makes
+ * the products, else rill's kernels do. */
 #include "../vendor_library.h"
 #include "data.h"
 #include "reference.h"
@@ -31,7 +32,7 @@ static const setting settings[] = {
   { "deep", { .layers = 4, .heads = 1, .channels = 16, .positions = 8, .vocabulary = 20, .padded = 20 }, 5, 8 },
 };
 
-static const gpt2_options options = {
+static gpt2_options options = {
   .learning_rate = 1e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .decay = 0.1f, .products = { .own = 1 }
 };
 
@@ -112,6 +113,8 @@ static void start(run *r, rill_device device, const setting *s, const float *par
   o.batch = s->batch;
   o.length = s->length;
   gpt2_open(&r->model, device, &s->config, parameters, &o);
+  expect((r->model.products.handle == NULL) == options.products.own, "products", "of the kind that was asked for", 0,
+         0);
   corpus_make(&r->text, 1000, s->config.vocabulary, 3);
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, (size_t)(s->batch * s->length) + 1, &r->batch));
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, count, &r->gradients));
@@ -202,9 +205,10 @@ static void test_prediction(rill_device device, const setting *s) {
   free(logits);
 }
 
-int main(void) {
+int main(int argument_count, char **arguments) {
   rill_device device;
   rill_device_info info = RILL_DEVICE_INFO_INIT;
+  options.products.own = argument_count < 2 || strcmp(arguments[1], "library") != 0;
   CHECK(rill_device_open(getenv("RILL_TEST_DEVICE"), &device));
   CHECK(rill_device_get_info(device, &info));
   test_finite_differences(&settings[0]);
