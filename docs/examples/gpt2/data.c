@@ -65,12 +65,13 @@ static void close_at_end(FILE *file, const char *path) {
 float *parameters_load(const char *path, gpt2_config *config) {
   int32_t header[HEADER];
   FILE *const file = open_with_header(path, MODEL_MAGIC, MODEL_VERSION, header);
-  for (int i = 2; i < 8; i++)
-    if (header[i] < 1 || header[i] > 1 << 20 || header[7] < header[3] || header[6] % header[5] != 0) {
-      (void)fprintf(stderr, "%s: %d positions, %d of %d tokens, %d layers, %d heads, %d channels\n", path, header[2],
-                    header[3], header[7], header[4], header[5], header[6]);
-      exit(1);
-    }
+  int good = 1;
+  for (int i = 2; i < 8; i++) good &= header[i] > 0 && header[i] <= 1 << 20;
+  if (!good || header[7] < header[3] || header[6] % header[5] != 0) {
+    (void)fprintf(stderr, "%s: %d positions, %d of %d tokens, %d layers, %d heads, %d channels\n", path, header[2],
+                  header[3], header[7], header[4], header[5], header[6]);
+    exit(1);
+  }
   *config = (gpt2_config){ .positions = header[2],
                            .vocabulary = header[3],
                            .layers = header[4],

@@ -51,7 +51,7 @@ static __device__ __forceinline__ float hyperbolic_tangent(float x) {
   return copysignf((1.0f - e) / (1.0f + e), x);
 }
 
-/* The row of a warp. */
+/* The row of a warp, whose threads take every width-th element, each from its own place on. */
 static __device__ __forceinline__ int warp_row() {
   const unsigned warps = blockDim.x / rill_warp_size();
   return static_cast<int>(blockIdx.x * warps + threadIdx.x / rill_warp_size());
@@ -110,11 +110,11 @@ RILL_KERNEL(link_rows, int rows, const int *tokens, int *links) {
   links[rows + row] = first == row;
 }
 
-/* Adds the gradients of the rows to those of their tokens.  Blocks for each row, in y, over the columns: those of a
+/* Adds the gradients of the rows to those of their tokens.  Blocks for each row, over the columns in y: those of a
  * token's first row add up all rows of this token, in their order, and the others have nothing to do. */
 RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, const int *links, const float *dx,
             float *dweights) {
-  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), row = static_cast<int>(blockIdx.y);
+  const int c = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), row = static_cast<int>(blockIdx.x);
   if (c >= channels || links[rows + row] == 0) return;
   float sum = 0;
   for (int r = row; r < rows; r = links[r]) sum += dx[static_cast<size_t>(r) * static_cast<size_t>(channels) + c];
@@ -136,11 +136,11 @@ RILL_KERNEL(embed_positions_backward, int size, int batch, const float *dx, floa
  * mean and scale (1 / the standard deviation) are kept for the backward pass.  A warp for each row. */
 RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, const float *add, const float *bias,
                     const float *weights, const float *shift, float *sum, float *out, float *means, float *scales) {
-  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
   const size_t first = static_cast<size_t>(row) * static_cast<size_t>(channels);
   float total = 0;
-  for (int c = lane; c < channels; c += lanes) {
+  for (int c = from; c < channels; c += width) {
     float v = x[first + c];
     if (add != nullptr) v += add[first + c] + bias[c];
     sum[first + c] = v;
@@ -148,14 +148,14 @@ RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, 
   }
   const float mean = rill_warp_sum(total) / static_cast<float>(channels);
   float squares = 0;
-  for (int c = lane; c < channels; c += lanes) {
+  for (int c = from; c < channels; c += width) {
     const float d = sum[first + c] - mean;
     squares += d * d;
   }
   const float scale = 1.0f / sqrtf(rill_warp_sum(squares) / static_cast<float>(channels) + 1e-5f);
-  for (int c = lane; c < channels; c += lanes)
+  for (int c = from; c < channels; c += width)
     out[first + c] = (sum[first + c] - mean) * scale * weights[c] + shift[c];
-  if (lane == 0) {
+  if (from == 0) {
     means[row] = mean;
     scales[row] = scale;
   }
@@ -165,19 +165,19 @@ RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, 
  * normalization.  A warp for each row. */
 RILL_KERNEL_BOUNDED(256, norm_backward, int rows, int channels, const float *dout, const float *x,
                     const float *weights, const float *means, const float *scales, float *dx) {
-  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
   const size_t first = static_cast<size_t>(row) * static_cast<size_t>(channels);
   const float mean = means[row], scale = scales[row];
   float sum = 0, product = 0;
-  for (int c = lane; c < channels; c += lanes) {
+  for (int c = from; c < channels; c += width) {
     const float d = dout[first + c] * weights[c];
     sum += d;
     product += d * ((x[first + c] - mean) * scale);
   }
   sum = rill_warp_sum(sum) / static_cast<float>(channels);
   product = rill_warp_sum(product) / static_cast<float>(channels);
-  for (int c = lane; c < channels; c += lanes)
+  for (int c = from; c < channels; c += width)
     dx[first + c] += scale * (dout[first + c] * weights[c] - sum - (x[first + c] - mean) * scale * product);
 }
 
@@ -249,34 +249,34 @@ RILL_KERNEL(merge_heads, int length, int size, int heads, int parts, const float
 /* Scores to probabilities, in place: of a row's length columns those up to its own position count, the others become
  * 0.  A warp for each row. */
 RILL_KERNEL_BOUNDED(256, softmax, int rows, int length, float *scores) {
-  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
   float *const x = scores + static_cast<size_t>(row) * static_cast<size_t>(length);
   const int count = row % length + 1;
   float most = -3.4e38f;
-  for (int i = lane; i < count; i += lanes) most = fmaxf(most, x[i]);
+  for (int i = from; i < count; i += width) most = fmaxf(most, x[i]);
   most = rill_warp_max(most);
   float sum = 0;
-  for (int i = lane; i < count; i += lanes) {
+  for (int i = from; i < count; i += width) {
     const float e = exponential(x[i] - most);
     x[i] = e;
     sum += e;
   }
   const float factor = 1.0f / rill_warp_sum(sum);
-  for (int i = lane; i < length; i += lanes) x[i] = i < count ? x[i] * factor : 0.0f;
+  for (int i = from; i < length; i += width) x[i] = i < count ? x[i] * factor : 0.0f;
 }
 
 /* Gradients of probabilities to those of scores, in place. */
 RILL_KERNEL_BOUNDED(256, softmax_backward, int rows, int length, const float *probabilities, float *gradients) {
-  const int row = warp_row(), lane = static_cast<int>(rill_lane()), lanes = static_cast<int>(rill_warp_size());
+  const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
   const float *const p = probabilities + static_cast<size_t>(row) * static_cast<size_t>(length);
   float *const d = gradients + static_cast<size_t>(row) * static_cast<size_t>(length);
   const int count = row % length + 1;
   float sum = 0;
-  for (int i = lane; i < count; i += lanes) sum += p[i] * d[i];
+  for (int i = from; i < count; i += width) sum += p[i] * d[i];
   sum = rill_warp_sum(sum);
-  for (int i = lane; i < length; i += lanes) d[i] = i < count ? p[i] * (d[i] - sum) : 0.0f;
+  for (int i = from; i < length; i += width) d[i] = i < count ? p[i] * (d[i] - sum) : 0.0f;
 }
 
 /* ---- gelu ---- */
@@ -288,10 +288,10 @@ static __device__ __forceinline__ float gelu_tangent(float x) {
 
 enum { GELU_ROWS = 4 }; /* of a thread, which reads its bias once */
 
-/* x += bias, and out = gelu(x). */
+/* x += bias, and out = gelu(x).  Blocks for each GELU_ROWS rows, over the columns in y. */
 RILL_KERNEL(gelu, int rows, int columns, const float *bias, float *x, float *out) {
-  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int begin = static_cast<int>(blockIdx.y) * GELU_ROWS, end = min(begin + GELU_ROWS, rows);
+  const int c = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
+  const int begin = static_cast<int>(blockIdx.x) * GELU_ROWS, end = min(begin + GELU_ROWS, rows);
   if (c >= columns) return;
   for (int r = begin; r < end; r++) {
     const size_t i = static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c);

@@ -100,6 +100,7 @@ static void check_sizes(const settings *s) {
   else if (c->channels / c->heads > 512) wrong = "a head has more than 512 channels";
   else if (s->options.length > c->positions) wrong = "the length is more than the model's positions";
   else if ((int64_t)s->options.batch * s->options.length > 1 << 20) wrong = "a step of more than 2^20 tokens";
+  else if ((int64_t)c->channels * s->options.length > 1 << 30) wrong = "a sequence has more than 2^30 values";
   if (wrong == NULL) return;
   (void)fprintf(stderr, "%s: %d channels, %d heads, %d positions, batch %d, length %d\n", wrong, c->channels, c->heads,
                 c->positions, s->options.batch, s->options.length);
@@ -234,13 +235,13 @@ int main(int argument_count, char **arguments) {
   else corpus_make(&text, 1 << 18, s.config.vocabulary, 2);
   CHECK(rill_device_open(s.device, &device));
   CHECK(rill_device_get_info(device, &info));
-  const size_t whole = (size_t)s.options.batch * (size_t)s.options.length; /* of all ranks */
+  const size_t tokens = (size_t)s.options.batch * (size_t)s.options.length; /* of all ranks */
   uint32_t rank = 0;
 #ifdef GPT2_RANKS
   ranks all;
   ranks_open(&all, device, &model, &s.options);
   rank = all.rank;
-  text.next = rank * (whole / all.count) % text.count;
+  text.next = rank * (tokens / all.count) % text.count;
 #endif
   gpt2_open(&model, device, &s.config, parameters, &s.options);
   free(parameters);
@@ -250,7 +251,7 @@ int main(int argument_count, char **arguments) {
            info.name, s.config.layers, s.config.heads, s.config.channels, s.config.vocabulary, s.options.batch,
            s.options.length, (double)gpt2_parameters(&s.config) * 1e-6, (double)model.memory_size / (1 << 20),
            model.products.handle != NULL ? "the vendor's library" : "rill's kernels", s.graph ? "a graph" : "streams");
-  train(&model, &s, &text, whole, rank == 0);
+  train(&model, &s, &text, tokens, rank == 0);
   if (rank == 0 && s.generate > 0) generate(&model, s.generate);
 #ifdef GPT2_RANKS
   ranks_close(&all);

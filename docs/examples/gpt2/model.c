@@ -243,7 +243,7 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
   const rill_launch by_rows = grid((size_t)rows, 1, 1, THREADS, 1), by_warps = warp_for_each(model, rows);
   const rill_launch by_scores = warp_for_each(model, rows * heads);
   const rill_launch for_three = for_heads(model, batch, length, 3), for_one = for_heads(model, batch, length, 1);
-  const rill_launch by_gelu = grid(parts_of(4 * (size_t)channels, 256), parts_of((size_t)rows, 4), 1, 256, 1);
+  const rill_launch by_gelu = grid(parts_of((size_t)rows, 4), parts_of(4 * (size_t)channels, 256), 1, 256, 1);
   const size_t part = (size_t)rows * (size_t)channels;
   CHECK(embed_launch(stream, &by_rows, channels, length, model->inputs, weight(model, GPT2_TOKENS, 0),
                      weight(model, GPT2_POSITIONS, 0), model->narrow));
@@ -355,7 +355,7 @@ void gpt2_backward(gpt2 *model) {
   }
   const rill_launch by_positions = rill_launch_1d((uint64_t)o->length * (uint64_t)c->channels, 256);
   const rill_launch by_links = rill_launch_1d((uint64_t)rows, 64);
-  const rill_launch by_tokens = grid(parts_of((size_t)c->channels, THREADS), (size_t)rows, 1, THREADS, 1);
+  const rill_launch by_tokens = grid((size_t)rows, parts_of((size_t)c->channels, THREADS), 1, THREADS, 1);
   CHECK(link_rows_launch(stream, &by_links, rows, model->inputs, model->links));
   CHECK(embed_tokens_backward_launch(stream, &by_tokens, rows, c->channels, model->inputs, model->links,
                                      model->d_stream, gradient(model, GPT2_TOKENS, 0)));
