@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-enum { THREADS = 128, PART = 32, MOST_PARTS = 128 };
+enum { THREADS = 128, GELU_ROWS = 4 /* as in gpt2.kernel.cu */ };
+enum { PART = 32, MOST_PARTS = 128 }; /* rows of a partial column sum, at least; partial sums, at most */
 
 /* ---- where tensors are ---- */
 
@@ -243,7 +244,7 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
   const rill_launch by_rows = grid((size_t)rows, 1, 1, THREADS, 1), by_warps = warp_for_each(model, rows);
   const rill_launch by_scores = warp_for_each(model, rows * heads);
   const rill_launch for_three = for_heads(model, batch, length, 3), for_one = for_heads(model, batch, length, 1);
-  const rill_launch by_gelu = grid(parts_of((size_t)rows, 4), parts_of(4 * (size_t)channels, 256), 1, 256, 1);
+  const rill_launch by_gelu = grid(parts_of((size_t)rows, GELU_ROWS), parts_of(4 * (size_t)channels, 256), 1, 256, 1);
   const size_t part = (size_t)rows * (size_t)channels;
   CHECK(embed_launch(stream, &by_rows, channels, length, model->inputs, weight(model, GPT2_TOKENS, 0),
                      weight(model, GPT2_POSITIONS, 0), model->narrow));
@@ -280,7 +281,7 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
                              model->scale));
 }
 
-/* A range of gradients is on its way. */
+/* The gradients from `first` to `end` are submitted. */
 static void announce(gpt2 *model, size_t first, size_t end) {
   if (model->options.gradients_ready != NULL)
     model->options.gradients_ready(model->options.user, model->gradients + first, end - first);

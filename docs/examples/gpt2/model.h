@@ -57,7 +57,8 @@ typedef struct gpt2_options {
   int batch, length; /* of a step */
   float learning_rate, beta1, beta2, decay;
   product_options products;
-  /* Called when gradients are on their way on model.stream, from `first` on; and before the update.  NULL: not. */
+  /* Called once gradients, from `first` on, are submitted to the model's stream; and before the update.  May be NULL.
+   */
   void (*gradients_ready)(void *user, float *first, size_t count);
   void (*before_update)(void *user);
   void *user;
@@ -98,7 +99,7 @@ typedef struct gpt2 {
   rill_graph_node begin; /* the node whose arguments differ from step to step */
 } gpt2;
 
-/* `parameters` are on the host, and copied; NULL: only the memory for them. */
+/* `parameters` are on the host, and copied. */
 void gpt2_open(gpt2 *model, rill_device device, const gpt2_config *config, const float *parameters,
                const gpt2_options *options);
 void gpt2_close(gpt2 *model);
