@@ -1,8 +1,10 @@
-/* Accesses are bits of pieces of memory, four for each byte, so that a loop over an array costs no list.
+/* An access sets bits, four per byte, in a piece: a bitmap for PIECE_BYTES of memory.  A loop over an array therefore
+ * adds no list entries.
  *
  * Invariants
- * - A piece stays where it is until the launch has ended: workers remember the pieces that they used last.
- * - `pieces` is changed under the lock; the bits of a piece are only ever set. */
+ * - A piece does not move until the launch has ended, because workers remember the pieces that they used last.
+ * - `pieces` is changed under the lock; the bits of a piece are only ever set.
+ */
 #include "backends/cpu/accesses.h"
 
 #include "backends/cpu/lock.h"
@@ -13,14 +15,14 @@
 enum {
   PIECE_BYTES = 256,
   WORDS = PIECE_BYTES / 64,
-  PIECES_MOST = 1 << 18, /* of a launch: 64 MiB that it may use, in 40 MiB */
-  RANGES_MOST = 1 << 18, /* that are handed to core */
-  REMEMBERED = 64        /* pieces, of a worker */
+  PIECES_MOST = 1 << 18, /* per launch: covers 64 MiB of accessed memory with 40 MiB of bitmaps */
+  RANGES_MOST = 1 << 18, /* number of ranges passed to core */
+  REMEMBERED = 64        /* number of pieces that a worker remembers */
 };
 
 struct piece {
   uintptr_t begin;
-  struct piece *next; /* in its chain */
+  struct piece *next; /* next piece of the hash chain */
   _Atomic uint64_t bits[RILL__ACCESSED_KINDS][WORDS];
 };
 
@@ -28,8 +30,8 @@ struct cpu_accesses {
   uint64_t token;
   struct cpu_lock lock;
   struct piece **chains;
-  size_t count, room; /* pieces; chains: a power of two, or 0 */
-  bool lacking;       /* something was not noted */
+  size_t count, room; /* count: pieces; room: hash chains, a power of two, or 0 */
+  bool lacking;       /* true if an access was not noted */
 };
 
 static _Thread_local struct {
@@ -68,7 +70,7 @@ static bool add_chains(struct cpu_accesses *accesses) {
   return true;
 }
 
-/* Under the lock.  NULL if there is no room for a new one. */
+/* Returns the piece, created if necessary; NULL if there is no room for a new one.  Call it under the lock. */
 static struct piece *get_piece(struct cpu_accesses *accesses, uintptr_t begin) {
   struct piece *piece = accesses->room > 0 ? accesses->chains[chain_of_piece(accesses, begin)] : NULL;
   while (piece != NULL && piece->begin != begin) piece = piece->next;
@@ -97,7 +99,7 @@ static struct piece *find_piece(struct cpu_accesses *accesses, uintptr_t begin) 
   return piece;
 }
 
-/* Bits `first` to `end` - 1 of a word. */
+/* Returns a word with bits `first` to `end` - 1 set. */
 static uint64_t bits_of(size_t first, size_t end) {
   return (end - first == 64 ? UINT64_MAX : (UINT64_C(1) << (end - first)) - 1) << first;
 }
@@ -156,7 +158,7 @@ static uint32_t how_at(const uint64_t bits[RILL__ACCESSED_KINDS], size_t bit) {
   return how;
 }
 
-/* A word at a time: a run of bytes that are accessed alike ends where a bit of any kind changes. */
+/* Works a word at a time.  A run of bytes with the same kinds of access ends where a bit of any kind changes. */
 static void add_ranges(struct ranges *ranges, const struct piece *piece) {
   for (size_t word = 0; word < WORDS; word++) {
     uint64_t bits[RILL__ACCESSED_KINDS], changes = 0;
@@ -178,7 +180,7 @@ static int compare_pieces(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The pieces in order of their addresses; from malloc. */
+/* Returns the pieces sorted by address, in an array from malloc, or NULL. */
 static struct piece **sort_pieces(const struct cpu_accesses *accesses) {
   struct piece **const all = malloc((accesses->count + 1) * sizeof(struct piece *));
   size_t count = 0;

@@ -1,5 +1,5 @@
-/* Which bytes a launch reads and writes, for RILL_CHECK=order:precise: kernels that check themselves tell of each
- * access (rill/device/host_check.h), and core compares them when the launch has ended. */
+/* Records which bytes a launch reads and writes, for RILL_CHECK=order:precise.  Kernels that check themselves report
+ * each access (rill/device/host_check.h), and core compares the accesses after the launch. */
 #ifndef RILL_CPU_ACCESSES_H
 #define RILL_CPU_ACCESSES_H
 
@@ -7,13 +7,13 @@
 
 struct cpu_accesses;
 
-/* `token`: of the launch.  NULL without host memory. */
+/* `token`: identifies the launch.  Returns NULL if host memory ran out. */
 struct cpu_accesses *rill__cpu_accesses_new(uint64_t token);
 
-/* Notes an access of a block to `size` bytes at `p`; `how`: RILL__ACCESSED_*.  Any worker. */
+/* Notes that a block accessed `size` bytes at `p`.  `how`: RILL__ACCESSED_*.  Any worker may call it. */
 void rill__cpu_accesses_note(struct cpu_accesses *accesses, uintptr_t p, size_t size, uint32_t how);
 
-/* Gives core what was noted, and frees it.  After the last access. */
+/* Passes the noted accesses to core and frees them.  Call it after the last access. */
 void rill__cpu_accesses_end(struct cpu_accesses *accesses);
 
 #endif

@@ -6,20 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where an access is right, or the nearest place where it would be. */
+/* The memory that contains an access, or the memory nearest to it. */
 struct place {
   struct cpu_bytes bytes;
   enum { SHARED_ARRAY, VARIABLE, DYNAMIC_SHARED, OF_MODULE, REGISTERED, ALLOCATED } kind;
-  const char *name; /* of the first two */
+  const char *name; /* for SHARED_ARRAY and VARIABLE */
 };
 
 static _Thread_local char words[400];
 
 static bool is_in(struct cpu_bytes bytes, uintptr_t p) { return p - bytes.begin < bytes.size; }
 
-/* ---- places that are found again at once ---- */
+/* ---- cache of allocations ---- */
 
-/* Allocations that were found last, as long as nothing has been freed. */
+/* The allocations found last.  The cache is valid until something is freed. */
 enum { KNOWN = 4 };
 static _Thread_local struct {
   uint64_t frees;
@@ -36,7 +36,7 @@ static bool was_found(uintptr_t p, size_t size) {
   return false;
 }
 
-/* `frees`: the count before the memory was looked for. */
+/* `frees`: the count of frees before the search. */
 static void remember(uint64_t frees, struct cpu_bytes bytes) {
   if (known.frees != frees) memset(&known, 0, sizeof known);
   known.frees = frees;
@@ -50,9 +50,10 @@ static uintptr_t distance(struct cpu_bytes bytes, uintptr_t p) {
   return is_in(bytes, p) ? 0 : p - bytes.begin - bytes.size;
 }
 
-/* The object that `p` lies in or is nearest to; NULL if there are none.  `base` is where their addresses count from. */
+/* Returns the object that contains `p` or is nearest to it; NULL if there are no objects.  `base`: added to the
+ * objects' addresses. */
 static const struct cpu_object *nearest_object(const struct cpu_object_list *list, uintptr_t base, uintptr_t p) {
-  size_t first = 0, end = list->count; /* the first that begins after p is between */
+  size_t first = 0, end = list->count; /* the first object that begins after p has an index in first..end */
   while (first < end) {
     const size_t middle = first + (end - first) / 2;
     if (list->objects[middle].begin + base <= p) {
@@ -77,9 +78,9 @@ static bool place_object(const struct cpu_object_list *list, uintptr_t base, uin
   return true;
 }
 
-/* ---- all ---- */
+/* ---- all memory ---- */
 
-/* What is right for a kernel and has no bounds to be held to: constants, stacks, arguments. */
+/* Returns true for memory that a kernel may access and that has no bounds to check: constants, stacks, arguments. */
 static bool is_unbounded(const struct cpu_reach *reach, uintptr_t p) {
   const struct cpu_objects *const objects = reach->objects;
   const bool in_image = p >= objects->begin && p < objects->end;
@@ -89,7 +90,7 @@ static bool is_unbounded(const struct cpu_reach *reach, uintptr_t p) {
   return is_in(reach->own[0], p) || is_in(reach->own[1], p) || rill__cpu_fibers_own(p);
 }
 
-/* Whether `p` is in or near something of the image's or of the block's. */
+/* Finds the image's or block's object in which, or near which, `p` lies. */
 static bool place_near(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
   enum { BEFORE = 4096 };
   const struct cpu_objects *const objects = reach->objects;
@@ -118,7 +119,7 @@ static const char *describe_place(const struct place *place, char text[160]) {
   return text;
 }
 
-/* The same of what core knows.  NULL, or all that there is to say. */
+/* Does the same for memory that core knows.  Returns NULL, or a complete message. */
 static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
   struct rill__access access;
   char text[160];

@@ -1,4 +1,4 @@
-/* Whether an access of a kernel that checks itself (rillcc --check) is to memory that it may use. */
+/* Checks that a kernel built with `rillcc --check` accesses only memory that it may use. */
 #ifndef RILL_CPU_CHECK_H
 #define RILL_CPU_CHECK_H
 
@@ -9,19 +9,20 @@ struct cpu_bytes {
   size_t size;
 };
 
-/* What a thread of a block may use beside the memory that core knows. */
+/* Memory that a thread of a block may use in addition to the memory that core knows. */
 struct cpu_reach {
   struct rill__device *device;
   const struct cpu_objects *objects;
-  uint64_t frees;   /* of the launch */
-  uintptr_t locals; /* where this worker's block of the image's thread-local variables begins */
-  uintptr_t shared; /* the worker's dynamic shared memory, and how much of it the block has */
+  uint64_t frees;   /* count of frees at the launch */
+  uintptr_t locals; /* start of the image's thread-local variables on this worker */
+  uintptr_t shared; /* start of the worker's dynamic shared memory; shared_bytes: size of the block's part */
   size_t shared_bytes;
-  struct cpu_bytes own[2]; /* the operation with the arguments, the services */
+  struct cpu_bytes own[2]; /* the operation with the arguments, and the services */
 };
 
-/* What is wrong with `size` bytes at `p`, in words that stay until the thread's next call, or NULL; `global` is then
- * whether other launches find the same memory there.  `of`: an address in the variable that the access is to, or 0. */
+/* Returns what is wrong with an access to `size` bytes at `p`, or NULL.  The text is valid until the thread's next
+ * call. If the access is right, `global` tells whether other launches see the same memory at this address.  `of`: an
+ * address in the variable that is accessed, or 0. */
 const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global);
 
 #endif

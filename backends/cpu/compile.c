@@ -1,4 +1,4 @@
-/* Run-time compilation by the host's C++ compiler, in a process of its own, without a shell. */
+/* Run-time compilation by the host's C++ compiler, in a separate process and without a shell. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/image.h"
 
@@ -16,15 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- which compiler ---- */
+/* ---- finding the compiler ---- */
 
 enum { MAX_WORDS = 16 };
 
 struct command {
-  char text[PATH_MAX]; /* RILL_CXX, cut at its spaces */
-  char path[PATH_MAX]; /* of the program */
+  char text[PATH_MAX]; /* RILL_CXX, split at its spaces */
+  char path[PATH_MAX]; /* path of the program */
   const char *words[MAX_WORDS];
-  int count; /* 0: there is no compiler */
+  int count; /* 0 if no compiler was found */
 };
 
 static bool is_program(const char *path) {
@@ -32,7 +32,8 @@ static bool is_program(const char *path) {
   return access(path, X_OK) == 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/* Looks a program up as a shell does, in the system's own folders only if the program has more rights than its user. */
+/* Searches PATH like a shell.  A program that runs with more rights than its user (AT_SECURE) searches only the
+ * system's folders. */
 static bool find_program(const char *name, char path[PATH_MAX]) {
   static const char safe[] = "/usr/local/bin:/usr/bin:/bin";
   if (strchr(name, '/') != NULL) {
@@ -77,7 +78,7 @@ bool rill__cpu_can_compile(const char **why) {
   find_compiler(&command);
   *why = "";
   if (command.count != 0) return true;
-  *why = "there is no C++ compiler: none of c++, g++ and clang++ is on the PATH, or what RILL_CXX names is not there";
+  *why = "no C++ compiler was found: c++, g++ and clang++ are not on the PATH, or RILL_CXX names no program";
   return false;
 }
 
@@ -90,7 +91,7 @@ rill_status rill__cpu_compiler(struct rill__device *device, char *identity, size
     (void)rill__cpu_can_compile(&why);
     return rill__fail(RILL_ERROR_UNSUPPORTED, "compiling for %s: %s", device->name, why);
   }
-  /* An update of the compiler is another file. */
+  /* A compiler that is updated is a different file, so size, time and inode identify it. */
   size_t used =
       (size_t)snprintf(identity, size, "%lld:%lld.%09ld:%llu", (long long)about.st_size,
                        (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (unsigned long long)about.st_ino);
@@ -111,7 +112,7 @@ static bool write_text(const char *path, const char *before, const char *text, c
   return fclose(file) == 0 && written;
 }
 
-/* A header's name may hold folders. */
+/* Creates the folders in the header's name also. */
 static bool write_header(const char *folder, const rill_compile_header *header) {
   char path[PATH_MAX];
   if (snprintf(path, sizeof path, "%s/include/%s", folder, header->name) >= (int)sizeof path) return false;
@@ -124,7 +125,7 @@ static bool write_header(const char *folder, const rill_compile_header *header) 
   return write_text(path, "", header->text, "");
 }
 
-/* The whole of a file with a zero after it, or NULL with errno; `most` bytes of it. */
+/* Returns up to `most` bytes of a file, followed by a zero, or NULL with errno set. */
 static char *read_whole_file(const char *path, size_t most, size_t *size) {
   *size = 0;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -160,11 +161,11 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 
 /* ---- running ---- */
 
-/* What run returns beside an exit status, which is 128 and more for a signal. */
+/* Results of run_command other than an exit status; a status of 128 or more stands for a signal. */
 enum { DID_NOT_RUN = -1, NOBODY_KNOWS = -2 };
 
-/* Runs the compiler with its words going into a file; its exit status, or DID_NOT_RUN with errno.  The compiler gets no
- * more of the environment than it needs: variables that add include folders would change what comes out. */
+/* Runs the compiler with its output in a log file.  Returns the exit status, or DID_NOT_RUN with errno set.  The
+ * compiler gets a minimal environment, because variables that add include folders would change its output. */
 static int run_command(const char *const *words, const char *path, const char *folder, const char *log) {
   char search[PATH_MAX + 8], home[PATH_MAX + 8], temporary[PATH_MAX + 8];
   const char *const search_now = getenv("PATH"), *const home_now = getenv("HOME");
@@ -202,11 +203,12 @@ static int run_command(const char *const *words, const char *path, const char *f
   pid_t ended = 0;
   while ((ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
   }
-  if (ended < 0) return NOBODY_KNOWS; /* the program takes its children's ends itself: the files tell */
+  if (ended < 0) return NOBODY_KNOWS; /* the program reaps all children itself, so only the output files tell */
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Whether a line ends within a word, which is then not found in one piece, or "##" is written otherwise. */
+/* Returns true if a line continuation may split a word, or if a digraph may spell "##": a search for words is then
+ * unreliable. */
 static bool has_broken_words(const char *text) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789#";
   if (strstr(text, "%:") != NULL) return true;
@@ -226,7 +228,8 @@ static bool has_any(const char *text, const char *const *words, size_t count) {
   return has_broken_words(text);
 }
 
-/* Whether any of the words may stand in what is compiled, apart from the dialect's own headers. */
+/* Returns true if any of the words may occur in the source, the definitions or the headers other than the dialect's
+ * own. */
 static bool mentions(const struct rill__compile *request, const char *const *words, size_t count) {
   bool found = !request->closed || has_any(request->source, words, count);
   for (size_t i = 0; i < request->definition_count; i++) {
@@ -238,22 +241,22 @@ static bool mentions(const struct rill__compile *request, const char *const *wor
   return found;
 }
 
-/* Whether the threads of a block may meet: then each runs on a stack of its own. */
+/* Returns true if the threads of a block may synchronize.  Each thread then runs on its own stack. */
 static bool may_meet(const struct rill__compile *request) {
   static const char *const words[] = { "__sync",      "rill_shuffle",   "rill_vote",     "rill_lane",
                                        "rill_ballot", "rill_warp_sync", "rill_exchange", "##" };
   return mentions(request, words, sizeof words / sizeof words[0]);
 }
 
-/* Whether there may be functions beside the kernels, or assertions: they may look at the indices, which then have to be
- * kept. */
+/* Returns true if there may be device functions or assertions.  They may read the thread indices, which then have to be
+ * kept in memory. */
 static bool may_have_helpers(const struct rill__compile *request) {
   static const char *const words[] = { "__device__", "assert", "##" };
   return mentions(request, words, sizeof words / sizeof words[0]);
 }
 
 static const char *const flags[] = {
-  /* what rillcc passes, too: results do not depend on which of the two compiled */
+  /* the flags that rillcc also passes, so that results do not depend on which of the two compiled */
   "-x",
   "c++",
   "-O3",
@@ -278,7 +281,7 @@ static const char *const flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0], OTHER_WORDS = 13 };
 
 struct place {
-  char folder[PATH_MAX - 64]; /* private; removed at the end */
+  char folder[PATH_MAX - 64]; /* private to this compilation; removed afterwards */
   char include[PATH_MAX], source[PATH_MAX], image[PATH_MAX], log[PATH_MAX];
 };
 
@@ -308,7 +311,7 @@ static bool write_files(const struct place *place, const struct rill__compile *r
   return written && write_text(place->source, before, request->source, "\n");
 }
 
-/* The words of the command; to be freed. */
+/* Returns the words of the command in an array for the caller to free, or NULL. */
 static const char **make_words(const struct command *command, const struct place *place,
                                const struct rill__compile *request, const char *march) {
   const char **words = calloc((size_t)command->count + FLAGS + request->definition_count + OTHER_WORDS, sizeof *words);
@@ -322,7 +325,7 @@ static const char **make_words(const struct command *command, const struct place
   words[n++] = may_meet(request) ? "-DRILL_LOOPS=0" : "-DRILL_LOOPS=1";
   words[n++] = "-DRILL_STACKS_LATER=1";
   if (!may_have_helpers(request)) words[n++] = "-DRILL_HELPERS_READ_INDEX=0";
-  words[n++] = request->debug ? "-g" : "-Wl,-S"; /* variables are found by their symbols: symbols.c */
+  words[n++] = request->debug ? "-g" : "-Wl,-S"; /* symbols are kept: symbols.c finds variables by them */
   for (size_t i = 0; i < request->definition_count; i++) words[n++] = request->definitions[i];
   words[n++] = "-I";
   words[n++] = place->include;
@@ -332,11 +335,11 @@ static const char **make_words(const struct command *command, const struct place
   return words;
 }
 
-/* Writes into the image what its kernels need of stack; false, and the log says why instead, if that has no bound.  A
- * compiler that does not tell leaves things as they are. */
+/* Stores the kernels' stack requirement in the image.  If the requirement is unbounded, returns false and appends the
+ * reason to the log.  If the compiler wrote no stack sizes, the image stays unchanged. */
 static bool note_stacks(const char *folder, struct rill__compiled *result) {
   enum { MAX_SIZES = 1 << 24 };
-  static const char *const names[] = { "kernels.su", "kernels.so-kernels.su" }; /* of clang, and of gcc */
+  static const char *const names[] = { "kernels.su", "kernels.so-kernels.su" }; /* names used by clang and by gcc */
   char path[PATH_MAX], why[256] = "";
   size_t size = 0;
   char *sizes = NULL;
@@ -362,21 +365,21 @@ static bool note_stacks(const char *folder, struct rill__compiled *result) {
   return false;
 }
 
-/* Takes what the compiler made; none is OK if the source has errors. */
+/* Reads the compiler's output.  Returns OK without an image if the source has errors. */
 static rill_status take_image(const struct place *place, const char *compiler, int ended, const char *target,
                               struct rill__compiled *result) {
-  RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was ended by signal %d", compiler, ended - 128);
+  RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was killed by signal %d", compiler, ended - 128);
   RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
-               "%s ended with status %d: what it is made of cannot be run" RILL_HINT "rill_compile_log has more",
+               "%s exited with status %d: one of its programs cannot be run" RILL_HINT "rill_compile_log has more",
                compiler, ended);
   const bool is_there = access(place->image, F_OK) == 0;
   const bool says_why = result->log != NULL && result->log[0] != '\0';
   if (ended > 0 || (ended == NOBODY_KNOWS && !is_there && says_why)) return RILL_OK;
-  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s made nothing, and ended with %s", compiler,
-               ended == 0 ? "status 0" : "a status that this program did not let be seen (SIGCHLD)");
+  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
+               ended == 0 ? "status 0" : "a status that is unknown because this program handles or ignores SIGCHLD");
   result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
-               "reading what %s made: %s", compiler, strerror(errno));
+               "reading the output of %s: %s", compiler, strerror(errno));
   const char *fault = rill__cpu_image_fault(result->image, result->size);
   if (fault == NULL && !note_stacks(place->folder, result)) return RILL_OK;
   if (fault == NULL && rill__cpu_seal(&result->image, &result->size, target)) return RILL_OK;
@@ -385,7 +388,7 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   if (fault == NULL) {
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an image of %zu bytes", result->size);
   }
-  return rill__fail(RILL_ERROR_BACKEND, "%s made %zu bytes that cannot be loaded: %s", compiler, result->size, fault);
+  return rill__fail(RILL_ERROR_BACKEND, "%s wrote %zu bytes that cannot be loaded: %s", compiler, result->size, fault);
 }
 
 static rill_status compile_in(const struct place *place, struct rill__device *device,
@@ -395,8 +398,7 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
   char march[80] = "";
   size_t size = 0;
   find_compiler(&command);
-  RILL_REQUIRE(command.count != 0, RILL_ERROR_BACKEND, "the C++ compiler of %s has gone since it was looked for",
-               device->name);
+  RILL_REQUIRE(command.count != 0, RILL_ERROR_BACKEND, "the C++ compiler for %s no longer exists", device->name);
   RILL_REQUIRE(write_files(place, request), RILL_ERROR_BACKEND, "writing the source to %s: %s", place->folder,
                strerror(errno));
   if (rill__cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);
@@ -415,7 +417,8 @@ rill_status rill__cpu_compile(struct rill__device *device, const struct rill__co
   RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
   rill_status status = RILL_OK;
   if (!make_place(place)) {
-    status = rill__fail(RILL_ERROR_BACKEND, "a folder for the compiler, %.200s: %s", place->folder, strerror(errno));
+    status = rill__fail(RILL_ERROR_BACKEND, "creating a folder for the compiler, %.200s: %s", place->folder,
+                        strerror(errno));
   } else {
     status = compile_in(place, device, request, result);
     (void)nftw(place->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -1,4 +1,4 @@
-/* Copies of two and three dimensions. */
+/* Two- and three-dimensional copies. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pages.h"
 #include "backends/cpu/schedule.h"
@@ -7,9 +7,9 @@ struct pitched {
   struct cpu_op op;
   struct rill__copy_3d copy;
   bool overlaps;
-  bool reads_caller; /* the source is the memory of a caller who waits */
+  bool reads_caller; /* the source is pageable memory, and the caller waits until it has been read */
   struct cpu_staged staged;
-  void *room; /* for an overlapping copy that cannot go row by row; or NULL */
+  void *room; /* buffer for an overlapping copy that cannot be done row by row; NULL otherwise */
 };
 
 static size_t rows_of(const struct rill__copy_3d *copy) { return copy->height * copy->depth; }
@@ -28,12 +28,13 @@ static bool overlaps(const struct rill__copy_3d *copy) {
          src < dst + extent(copy, copy->dst_pitch, copy->dst_slice_pitch);
 }
 
-/* Whether rows of an overlapping copy can go one by one, as memmove goes byte by byte. */
+/* Returns true if the rows of an overlapping copy can be copied one by one, in the order in which memmove copies
+ * bytes. */
 static bool is_regular(const struct rill__copy_3d *copy) {
   return copy->dst_pitch == copy->src_pitch && (copy->depth == 1 || copy->dst_slice_pitch == copy->src_slice_pitch);
 }
 
-/* Takes the source, without what lies between its rows. */
+/* Packs the source rows into `staged`, and makes that the source. */
 static void copy_to_staging(struct rill__copy_3d *copy, void *staged) {
   struct rill__copy_3d into = *copy;
   into.dst = staged;
@@ -45,7 +46,7 @@ static void copy_to_staging(struct rill__copy_3d *copy, void *staged) {
   copy->src_slice_pitch = into.dst_slice_pitch;
 }
 
-/* An overlapping copy as memmove would do it: through `room`, or row by row from the right end. */
+/* Does an overlapping copy like memmove: through `room`, or row by row starting at the safe end. */
 static void move(const struct rill__copy_3d *asked, void *room) {
   struct rill__copy_3d copy = *asked;
   if (room != NULL) copy_to_staging(&copy, room);
@@ -82,7 +83,7 @@ static void end(struct cpu_op *op) {
   if (pitched->room != NULL) rill__cpu_pages_free(pitched->room, bytes_of(&pitched->copy));
 }
 
-/* `what` is the operation but for its head; what it has staged is the source without what lies between its rows. */
+/* `what`: the operation except for its header.  Staged data holds the source rows packed. */
 static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
   struct pitched *op = NULL;
   const rill_status status = rill__cpu_queue_begin(queue, sizeof *op, &op);
@@ -93,7 +94,7 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   const size_t size = op->op.size;
   *op = *what;
   op->op = (struct cpu_op){ .run = run_copy_rows, .end = end, .size = size };
-  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* others may have submitted meanwhile */
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* other threads may submit */
   if (pageable && !op->reads_caller) {
     op->copy.src = what->staged.pages;
     op->copy.src_pitch = what->copy.width;
@@ -108,7 +109,7 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   return RILL_OK;
 }
 
-/* As `copy` in memory.c. */
+/* Works like `copy` in memory.c. */
 rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t size = bytes_of(asked);

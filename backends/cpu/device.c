@@ -28,13 +28,13 @@ static rill_status cpu_device_init(struct rill__device *device) {
   rill__cpu_schedule_read();
   device->reuses_early = rill__cpu_scheduled;
   info->compute_units = rill__cpu_workers_count();
-  info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
+  info->warp_size = CPU_WARP_SIZE; /* device functions that work across lanes are written for this size */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;
   memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
   memcpy(info->max_grid_dim, (const uint32_t[]){ 2147483647, 65535, 65535 }, sizeof info->max_grid_dim);
   info->shared_per_block = 49152;
   info->shared_per_block_optin = CPU_SHARED_BYTES;
-  info->max_threads_per_unit = info->max_threads_per_block; /* a processor runs one block at a time */
+  info->max_threads_per_unit = info->max_threads_per_block; /* a worker runs one block at a time */
   info->shared_per_unit = CPU_SHARED_BYTES;
   info->priority_least = CPU_LEVELS - 2;
   info->priority_greatest = -1;
@@ -46,7 +46,7 @@ static void cpu_device_clocks(struct rill__device *device, uint32_t *core, uint3
   *core = rill__cpu_clock_read();
 }
 
-/* The first submission starts the workers: a child of fork has to start them anew anyway. */
+/* Does nothing: the first submission starts the workers.  The child of a fork has to start new ones anyway. */
 static rill_status cpu_device_activate(struct rill__device *device) {
   (void)device;
   return RILL_OK;
@@ -107,10 +107,11 @@ static const struct rill__device_table device_table = {
 
 /* ---- fork ----
  *
- * The child has no workers and none of the work that was pending: that belongs to the parent.  There it counts as
- * done, so nobody waits for it, and the first submission starts workers.  Locks that other threads held are free in
- * the next generation of the process (lock.h); the list of queues, which those threads may have been changing, is
- * locked around the fork. */
+ * The child has no workers, and the pending work belongs to the parent.  In the child this work counts as done, so
+ * nothing waits for it, and the first submission starts workers.  Locks that other threads held are free in the next
+ * generation of the process (lock.h).  The list of queues, which those threads may have been changing, is locked around
+ * the fork.
+ */
 
 static void cpu_before_fork(void) { rill__cpu_queues_lock(); }
 
@@ -125,7 +126,7 @@ static void cpu_after_fork_in_child(void) {
   rill__cpu_faults_reset();
   rill__cpu_pages_reset();
   if (the_device == NULL) return;
-  rill__device_renew(the_device); /* what was lost, the parent has lost */
+  rill__device_renew(the_device); /* a loss of the device concerns only the parent */
 }
 
 const struct rill__backend rill__cpu_backend = {

@@ -1,5 +1,5 @@
-/* Events: an event is a mark in a queue, so recording one that has no timing is no operation at all, and a query
- * compares two numbers. */
+/* Events.  An event is a mark in a queue, so recording an event without timing adds no operation, and a query compares
+ * two numbers. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/schedule.h"
 
@@ -7,7 +7,7 @@ static rill_status cpu_event_create(struct rill__event *event) {
   RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
                "interprocess: events of %s are marks in the memory of their process", event->base.device->name);
   struct cpu_event *part = rill__part(event);
-  if (event->timing && event->signaled) part->time = cpu_now(); /* it counts as recorded: now */
+  if (event->timing && event->signaled) part->time = cpu_now(); /* treated as recorded at this moment */
   return RILL_OK;
 }
 
@@ -16,7 +16,7 @@ static void cpu_event_destroy(struct rill__event *event) {
   if (part->queue != NULL) rill__cpu_queue_release(part->queue);
 }
 
-/* No stamp is under way: one would keep the event. */
+/* No stamp of this event is pending, because a pending stamp holds a reference to the event. */
 static void cpu_event_recycle(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
   if (part->queue != NULL) rill__cpu_queue_release(part->queue);
@@ -69,13 +69,13 @@ static rill_status submit_stamp(struct cpu_queue *queue, struct rill__event *eve
   return RILL_OK;
 }
 
-/* Gives the number of the record.  Under the event's lock, which it releases. */
+/* Returns the number of the record.  Call it under the event's lock, which it releases. */
 static uint64_t set_mark(struct cpu_event *part, struct cpu_queue *queue, uint64_t number) {
   struct cpu_queue *before = part->queue;
   const uint64_t record = ++part->record;
   if (before != queue) {
     cpu_queue_retain(queue);
-    part->queue = NULL; /* complete, rather than half written, in the child of a fork that comes here */
+    part->queue = NULL; /* a fork at this point leaves the child with a complete mark instead of a half-written one */
     atomic_signal_fence(memory_order_seq_cst);
   }
   part->number = number;
@@ -87,7 +87,7 @@ static uint64_t set_mark(struct cpu_event *part, struct cpu_queue *queue, uint64
 }
 
 rill_status rill__cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  (void)flags; /* RILL_EVENT_EXTERNAL has a meaning in captures only */
+  (void)flags; /* RILL_EVENT_EXTERNAL matters only in captures */
   struct cpu_queue *queue = cpu_queue_of(stream);
   struct cpu_event *part = rill__part(event);
   cpu_acquire(&part->lock);
@@ -132,11 +132,11 @@ struct cpu_queue *rill__cpu_event_mark(struct rill__event *event, uint64_t *numb
 
 struct wait {
   struct cpu_op op;
-  struct cpu_queue *awaited; /* retained */
+  struct cpu_queue *awaited; /* referenced */
   uint64_t number;
 };
 
-/* Runs again after the queue has been parked, and then goes on. */
+/* Runs a second time after the queue was parked, and then succeeds. */
 static bool run_wait(struct cpu_queue *queue, struct cpu_op *op) {
   const struct wait *wait = (const struct wait *)op;
   queue->park.number = wait->number;
@@ -155,7 +155,7 @@ rill_status rill__cpu_event_wait(struct rill__stream *stream, struct rill__event
   struct wait *wait = NULL;
   rill_status status = RILL_OK;
   if (awaited == queue || (status = rill__cpu_queue_begin(queue, sizeof *wait, &wait)) != RILL_OK) {
-    rill__cpu_queue_release(awaited); /* a queue is in order with itself */
+    rill__cpu_queue_release(awaited); /* a queue never waits for itself: it runs in order */
     return status;
   }
   wait->op.run = run_wait;
@@ -188,11 +188,11 @@ static rill_status cpu_event_synchronize(struct rill__event *event, uint64_t ns)
   return rill__cpu_wait_status(event->base.device, reached, ns);
 }
 
-/* ---- waking core ---- */
+/* ---- notifying core ---- */
 
 struct notification {
   struct cpu_waiter waiter;
-  struct cpu_queue *queue; /* retained */
+  struct cpu_queue *queue; /* referenced */
 };
 _Static_assert(sizeof(struct notification) <= sizeof((struct rill__waker *)0)->of_backend, "room for a notification");
 
@@ -207,7 +207,7 @@ static bool cpu_event_notify(struct rill__event *event, struct rill__waker *wake
   return false;
 }
 
-/* Not while it is woken: whoever does that may have the lock of all queues. */
+/* The reference is dropped here and not at the wakeup, because the waking thread may hold the lock of all queues. */
 static void cpu_event_notified(struct rill__event *event, struct rill__waker *waker) {
   (void)event;
   rill__cpu_queue_release(((struct notification *)(void *)waker->of_backend)->queue);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* SIGILL is what compilers make of code that cannot be reached, and of __builtin_trap. */
+/* Compilers emit SIGILL traps for unreachable code and for __builtin_trap. */
 static const struct {
   int number;
   const char *name;
@@ -22,7 +22,7 @@ static const struct {
 };
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 
-static struct sigaction before[SIGNALS]; /* whose handler is called for what is not ours */
+static struct sigaction before[SIGNALS]; /* the previous handlers */
 
 static int index_of(int number) {
   int i = 0;
@@ -32,8 +32,8 @@ static int index_of(int number) {
 
 /* ---- the handler ---- */
 
-/* As if the handler had not been there.  The instruction that faulted runs again when the handler returns, and faults
- * again; a signal that was sent has to be sent again. */
+/* Takes the default action.  A faulting instruction runs again when the handler returns, and faults again; a signal
+ * that a process sent has to be sent again. */
 static void do_as_the_system_does(int number, siginfo_t *info) {
   struct sigaction as_usual;
   memset(&as_usual, 0, sizeof as_usual);
@@ -44,7 +44,7 @@ static void do_as_the_system_does(int number, siginfo_t *info) {
 
 static void pass_on(int number, siginfo_t *info, void *context) {
   const struct sigaction action = before[index_of(number)];
-  const bool sent = info->si_code <= 0; /* no instruction raised it */
+  const bool sent = info->si_code <= 0; /* not raised by an instruction */
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN && sent) return;
   if ((action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
     do_as_the_system_does(number, info);
@@ -78,8 +78,8 @@ static void handle(int number, siginfo_t *info, void *context) {
 /* ---- installing ---- */
 
 static struct cpu_lock fault_lock;
-static _Atomic bool ready; /* there is nothing to do before a launch */
-static _Atomic int wanted; /* 1: yes, -1: no, 0: not looked yet */
+static _Atomic bool ready; /* true if a launch has nothing to do here */
+static _Atomic int wanted; /* 1: yes, -1: no, 0: not determined yet */
 
 bool rill__cpu_is_sanitized(void) {
   static const char *const sanitizers[] = { "__asan_init", "__tsan_init", "__msan_init", "__hwasan_init" };
@@ -100,11 +100,13 @@ static bool are_wanted(void) {
   return known > 0;
 }
 
-/* What the other handler asked of the system is asked for this one, too. */
+/* Keeps the mask and the flags of the previous handler. */
 static void install(int i) {
   struct sigaction ours;
   if (sigaction(signals[i].number, NULL, &before[i]) != 0) return;
-  if ((before[i].sa_flags & SA_SIGINFO) != 0 && before[i].sa_sigaction == handle) return; /* in the child of a fork */
+  if ((before[i].sa_flags & SA_SIGINFO) != 0 && before[i].sa_sigaction == handle)
+    return; /* already installed: this is
+             * the child of a fork */
   memset(&ours, 0, sizeof ours);
   ours.sa_sigaction = handle;
   ours.sa_mask = before[i].sa_mask;
@@ -132,7 +134,7 @@ void rill__cpu_fault_stack(void *stack) {
 
 void rill__cpu_faults_reset(void) { atomic_store(&ready, false); }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static bool ran_out_of_stack(const struct cpu_worker *worker) {
   const uintptr_t address = worker->fault.address;
@@ -145,12 +147,12 @@ static const char *what_of(const struct cpu_worker *worker) {
     case SIGSEGV:
       if (code == SI_KERNEL) return "used an address that no memory can have";
       if (ran_out_of_stack(worker)) return "ran out of stack, at";
-      return code == SEGV_ACCERR ? "used protected memory, at" : "used memory that is not there, at";
+      return code == SEGV_ACCERR ? "used protected memory, at" : "used unmapped memory, at";
     case SIGBUS: return code == BUS_ADRALN ? "used a misaligned address," : "used memory past the end of its file, at";
     case SIGFPE:
       if (code == FPE_INTDIV) return "divided an integer by zero, at the instruction";
       return "raised an arithmetic exception, at the instruction";
-    default: return "came to an instruction that is none (a trap),";
+    default: return "executed an invalid instruction or a trap,";
   }
 }
 

@@ -1,13 +1,13 @@
-/* Faults of kernels: a handler for the signals that a wild store or a division by zero raises.
+/* Faults in kernels: a handler for the signals that an invalid access or a division by zero raises.
  *
- * It is installed at the first launch, chained to whoever was there before, and runs on a stack of its own on workers.
- * A fault of a worker inside a kernel is noted, and the worker parked for ever: from there on it is the watcher's
- * business (workers.h).  The handler takes no lock and no memory, since the kernel may have stopped anywhere, inside
- * malloc too.  All other faults, those of host calls among them, and signals that somebody sent, go on to the handler
- * that was there before, or to what the system does without one.
+ * The handler is installed at the first launch and chained to the previous handler; on workers it runs on an alternate
+ * stack.  A fault of a worker inside a kernel is noted and the worker is parked for good; the watcher does the rest
+ * (workers.h).  The handler takes no lock and allocates nothing, because the kernel may have been interrupted anywhere,
+ * including inside malloc.  All other faults, including those of host calls, and signals sent by a process are passed
+ * to the previous handler, or get the default action if there is none.
  *
- * RILL_CPU_CATCH_FAULTS=0 leaves the signals alone.  So does a sanitizer in the process: it has handlers of its own,
- * and its report is what one wants to see.
+ * RILL_CPU_CATCH_FAULTS=0 disables the handler.  A sanitizer in the process also disables it, because the sanitizer's
+ * own handlers print a better report.
  */
 #ifndef RILL_CPU_FAULT_H
 #define RILL_CPU_FAULT_H
@@ -16,28 +16,28 @@
 
 enum { CPU_FAULT_STACK_BYTES = 65536 };
 
-/* Before a launch: installs the handler and starts the watcher, unless that has been done. */
+/* Called before a launch: installs the handler and starts the watcher, unless that has been done. */
 rill_status rill__cpu_faults_catch(void);
 
-/* Gives the calling worker the stack that the handler runs on, of CPU_FAULT_STACK_BYTES. */
+/* Sets the calling worker's alternate signal stack, of CPU_FAULT_STACK_BYTES. */
 void rill__cpu_fault_stack(void *stack);
 
-/* Marks the device of the kernel that a fallen worker was in as lost. */
+/* Marks the device as lost because of the kernel in which the worker faulted. */
 void rill__cpu_fault_report(const struct cpu_worker *worker);
 
-/* Whether a sanitizer is in the process. */
+/* Returns true if a sanitizer is linked into the process. */
 bool rill__cpu_is_sanitized(void);
 
-/* The kernel, and the label of the launch if it has one, for texts. */
+/* The kernel's name, and the launch's label if it has one, for messages. */
 struct cpu_name {
   char text[160];
 };
 struct cpu_name rill__cpu_name_of(const struct cpu_inside *inside);
 
-/* In the child of a fork: there is no watcher. */
+/* Called in the child of a fork, where there is no watcher. */
 void rill__cpu_faults_reset(void);
 
-/* Around what is the kernel's own. */
+/* Called immediately before and after the kernel's own code. */
 static inline void cpu_enter_kernel(struct cpu_worker *worker, const struct cpu_inside *inside) {
   atomic_store_explicit(&worker->inside, inside, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);

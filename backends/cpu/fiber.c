@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
+#define MADV_GUARD_INSTALL 102 /* since Linux 6.13 */
 #endif
 
 #if defined(FIBER_ASAN) || defined(FIBER_TSAN)
@@ -17,77 +17,77 @@ enum { STACK_LEAST = 256 * 1024 }; /* instrumented frames are larger */
 enum { STACK_LEAST = 64 * 1024 };
 #endif
 enum {
-  GUARD_BYTES = 65536, /* more than any frame of a function that does not look at each page of it */
-  HEAD_BYTES = 8192,   /* below the guard; of the first stack of a slab it holds the slab */
-  OTHER_BYTES = 8192,  /* of a stack: the fiber, its colour */
-  /* Stacks begin at different cache sets: the fibers of a block all use the first few lines of theirs. */
+  GUARD_BYTES = 65536, /* larger than any frame of a function compiled without stack probes */
+  HEAD_BYTES = 8192,   /* below the guard; in the first slot of a slab it holds the slab */
+  OTHER_BYTES = 8192,  /* part of a stack used by the fiber and its colour offset */
+  /* Stacks start at different cache sets, because all fibers of a block use the first few lines of their stacks. */
   COLOURS = 64,
   COLOUR_BYTES = 64
 };
 
-/* At the top of its own stack. */
+/* Stored at the top of its own stack. */
 struct fiber {
   struct context context;
-  struct fiber *next; /* in its line, or in the list of spare ones */
-  uint32_t thread;    /* the number in the block of the thread that it runs */
+  struct fiber *next; /* in its queue, or in the list of spare fibers */
+  uint32_t thread;    /* index in the block of the thread that it runs */
 };
 
 struct line {
   struct fiber *first, *last;
 };
 
-/* What some lanes of a warp do together.  It is open until all of them have come, and used until each of them that has
- * not ended comes to its next exchange. */
+/* A collective operation of some lanes of a warp.  It is open until all of them have arrived, and in use until each of
+ * them has ended or reached its next exchange. */
 struct exchange {
-  uint32_t mask;     /* the lanes that it is among */
-  const void *place; /* where lanes ask which are active; NULL: an exchange of values */
-  uint32_t readers;  /* lanes that have come, and may still read the values */
-  struct line line;  /* while open */
+  uint32_t mask;     /* participating lanes */
+  const void *place; /* place in the code where lanes ask which are active; NULL for an exchange of values */
+  uint32_t readers;  /* lanes that have arrived and may still read the values */
+  struct line line;  /* valid while open */
   rill_cpu_warp values;
 };
 
-/* The threads of a warp.  Each lane reads one exchange at most, so there is always one for a lane that comes. */
+/* The threads of a warp.  Each lane reads at most one exchange, so an arriving lane always finds a free one. */
 struct warp {
-  uint32_t live;               /* lanes that have not ended, those that have not started among them */
-  uint32_t used, open;         /* bits: exchanges */
-  uint8_t read[CPU_WARP_SIZE]; /* by each lane; NONE */
+  uint32_t live;               /* lanes that have not ended, including those that have not started */
+  uint32_t used, open;         /* bit masks of exchanges */
+  uint8_t read[CPU_WARP_SIZE]; /* the exchange that each lane reads, or NONE */
   struct exchange exchanges[CPU_WARP_SIZE];
 };
 enum { NONE = 255 };
 
-/* The start of a mapping of `count` slots: head, guard, stack, fiber. */
+/* Start of a mapping of `count` slots; a slot has a head, guard, stack and fiber. */
 struct slab {
   struct slab *next;
-  size_t slot; /* bytes */
+  size_t slot; /* size of a slot in bytes */
   uint32_t count;
 };
 
-/* One for each worker and size of stacks that it has had use for. */
+/* A worker has one for each size of stacks that it has used. */
 struct cpu_fibers {
-  struct cpu_fibers *next; /* of the same worker */
-  size_t stack;            /* bytes of each: STACK_LEAST, twice that, and so on */
+  struct cpu_fibers *next; /* next one of the same worker */
+  size_t stack;            /* bytes of each stack: STACK_LEAST times a power of two */
   struct slab *slabs;
   struct fiber *spare;
   struct warp *warps;
   uint32_t count, warp_count;
 
-  /* the block that runs */
+  /* the running block */
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
   uint32_t started, threads;
-  uint32_t index[3]; /* of the next thread to start */
-  uint32_t live;     /* threads that have not ended, those that have not started among them */
+  uint32_t index[3]; /* index of the next thread to start */
+  uint32_t live;     /* threads that have not ended, including those that have not started */
   struct line ready;
   struct line barrier;
-  uint32_t arrived, said_true; /* at the barrier */
-  uint32_t last_count;         /* what the last barrier counted */
+  uint32_t arrived, said_true; /* threads at the barrier, and how many of them passed true */
+  uint32_t last_count;         /* result of the last barrier */
   bool given_up;
   struct fiber *current;
-  struct context *left; /* what was switched away from, for a fiber that starts */
+  struct context *left; /* the context that was left, for a fiber that starts */
   struct context worker;
 };
 
-/* What the fibers of this thread belong to: a barrier has no argument to tell it. */
+/* The fibers that this thread runs.  A barrier has no argument that could pass them. */
 static _Thread_local struct cpu_fibers *running __attribute__((tls_model("initial-exec")));
 
 /* ---- stacks ---- */
@@ -99,8 +99,8 @@ static struct fiber *fiber_in(struct slab *slab, uint32_t i) {
   return (struct fiber *)(void *)(end - (sizeof(struct fiber) + 63) / 64 * 64);
 }
 
-/* Makes an overflow of the stack above stop at once.  Without it (many mappings are a limited resource, and older
- * kernels need one for each guard) only that is lost. */
+/* Makes an overflow of the stack above fault immediately.  A guard is only a diagnostic: if there are too many
+ * mappings, which older kernels need for guards, the stack works without it. */
 static void guard(char *page) {
   if (madvise(page, GUARD_BYTES, MADV_GUARD_INSTALL) != 0) (void)mprotect(page, GUARD_BYTES, PROT_NONE);
 }
@@ -110,7 +110,7 @@ static bool add_stacks(struct cpu_fibers *fibers, uint32_t count) {
   void *memory = mmap(NULL, count * slot_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return false;
-  (void)madvise(memory, count * slot_bytes, MADV_NOHUGEPAGE); /* little of each stack is ever touched */
+  (void)madvise(memory, count * slot_bytes, MADV_NOHUGEPAGE); /* few pages of each stack are ever touched */
   struct slab *slab = memory;
   slab->next = fibers->slabs;
   slab->slot = slot_bytes;
@@ -137,7 +137,7 @@ static bool add_warps(struct cpu_fibers *fibers, uint32_t count) {
   return true;
 }
 
-/* For leak checkers, which do not look into the mapped memory where a worker has its list. */
+/* Lets leak checkers find the fibers: they do not scan the mapped memory in which a worker has its list. */
 static _Thread_local struct cpu_fibers *volatile all;
 
 struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack) {
@@ -200,7 +200,7 @@ bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) 
   return false;
 }
 
-/* Its own stack has the guard too, whose use is another fault. */
+/* Includes the guard of the calling thread's stack, because an overflow is reported as a different fault. */
 bool rill__cpu_fibers_own(uintptr_t address) {
   const struct cpu_fibers *const fibers = running;
   const uintptr_t here = (uintptr_t)fibers->current;
@@ -213,7 +213,7 @@ bool rill__cpu_fibers_own(uintptr_t address) {
   return false;
 }
 
-/* ---- lines ---- */
+/* ---- queues of fibers ---- */
 
 static void append_fiber(struct line *line, struct fiber *fiber) {
   fiber->next = NULL;
@@ -248,7 +248,7 @@ static struct fiber *take_spare(struct cpu_fibers *fibers) {
   return fiber;
 }
 
-/* If all have come that the barrier waits for, they are ready. */
+/* Makes the fibers at the barrier ready if all the threads that it waits for have arrived. */
 static void complete_barrier(struct cpu_fibers *fibers) {
   if (fibers->arrived == 0 || fibers->arrived < fibers->live) return;
   fibers->last_count = fibers->said_true;
@@ -261,7 +261,7 @@ static void close_exchange(struct cpu_fibers *fibers, struct warp *warp, uint32_
   append_line(&fibers->ready, &warp->exchanges[i].line);
 }
 
-/* If all lanes have come that the exchange waits for, they are ready. */
+/* Makes the fibers in the exchange ready if all the lanes that it waits for have arrived. */
 static void complete_exchange(struct cpu_fibers *fibers, struct warp *warp, uint32_t i) {
   const struct exchange *const exchange = &warp->exchanges[i];
   if (exchange->place == NULL && (exchange->mask & warp->live & ~exchange->readers) == 0) {
@@ -269,7 +269,7 @@ static void complete_exchange(struct cpu_fibers *fibers, struct warp *warp, uint
   }
 }
 
-/* The calling lane no longer reads the exchange that it took part in last. */
+/* Ends the lane's reading of the exchange that it took part in last. */
 static void leave_exchange(struct warp *warp, uint32_t lane) {
   const uint32_t i = warp->read[lane];
   if (i == NONE) return;
@@ -278,8 +278,8 @@ static void leave_exchange(struct warp *warp, uint32_t lane) {
   if (warp->exchanges[i].readers == 0) warp->used &= ~(1u << i);
 }
 
-/* Nothing else can run: the lanes that ask at one place which are active are answered, in all warps.  The first place
- * in the code is taken, because lanes there may yet come to the others. */
+/* Called when nothing else can run: answers, in all warps, the lanes that ask which lanes are active.  Only the lowest
+ * place in the code is answered, because lanes there may still reach the other places. */
 static void answer_active(struct cpu_fibers *fibers) {
   const uint32_t warps = (fibers->threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
   const void *first = NULL;
@@ -297,8 +297,7 @@ static void answer_active(struct cpu_fibers *fibers) {
   }
 }
 
-/* The fiber that runs next, of those that are ready or may be now; NULL if a thread has to start first, or if none can
- * run. */
+/* Returns the fiber to run next, or NULL if a thread has to start first or none can run. */
 static struct fiber *next_fiber(struct cpu_fibers *fibers) {
   if (fibers->ready.first == NULL && fibers->started == fibers->threads) answer_active(fibers);
   return take_ready_fiber(fibers);
@@ -347,7 +346,7 @@ static void run_thread(struct cpu_fibers *fibers, struct fiber *me) {
   complete_barrier(fibers);
 }
 
-/* What every fiber runs, over and over: threads of a block, then it is spare until it is switched to again. */
+/* The loop of every fiber: runs threads of a block, then becomes spare until it is switched to again. */
 static void body(void) {
   struct cpu_fibers *const fibers = running;
   struct fiber *const me = fibers->current;
@@ -358,29 +357,30 @@ static void body(void) {
     me->next = fibers->spare;
     fibers->spare = me;
     if (next == NULL) {
-      fiber_switch(&me->context, &fibers->worker); /* all have ended, or wait for ever */
+      fiber_switch(&me->context, &fibers->worker); /* all threads have ended or are deadlocked */
     } else {
       switch_to(fibers, &me->context, next);
     }
   }
 }
 
-/* Has others run until the caller, which stands in a line, is ready and its turn has come. */
+/* Runs other fibers until the caller, which is queued, is ready and it is its turn. */
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
 #if RILL_CHECKS
-  RILL_ASSERT(fibers->arrived == 0 || fibers->arrived < fibers->live, "a line never holds all that it waits for");
+  RILL_ASSERT(fibers->arrived == 0 || fibers->arrived < fibers->live,
+              "a queue never holds all the threads that it waits for");
   const struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
   for (uint32_t left = warp->open; left != 0; left &= left - 1) {
     const struct exchange *const exchange = &warp->exchanges[__builtin_ctz(left)];
     RILL_ASSERT(exchange->place != NULL || (exchange->mask & warp->live & ~exchange->readers) != 0,
-                "a line never holds all that it waits for");
+                "a queue never holds all the threads that it waits for");
   }
 #endif
   struct fiber *next = next_fiber(fibers);
   if (next == me) return;
   if (next == NULL && fibers->started < fibers->threads) next = take_spare(fibers);
   if (next == NULL) {
-    fiber_switch(&me->context, &fibers->worker); /* for ever */
+    fiber_switch(&me->context, &fibers->worker); /* deadlock: never returns */
   } else {
     switch_to(fibers, &me->context, next);
   }
@@ -401,7 +401,7 @@ struct cpu_fibers_end rill__cpu_fibers_run(struct cpu_fibers *fibers, const rill
   switch_to(fibers, &fibers->worker, take_spare(fibers));
   RILL_ASSERT(fibers->given_up || (fibers->started == fibers->threads && fibers->ready.first == NULL),
               "a block is left when all of its threads have started and none is ready");
-  RILL_ASSERT(fibers->live > 0 || fibers->arrived == 0, "threads that have ended stand in no line");
+  RILL_ASSERT(fibers->live > 0 || fibers->arrived == 0, "threads that have ended are in no queue");
   if (fibers->live == 0) return (struct cpu_fibers_end){ .given_up = false };
   struct cpu_fibers_end end = { .given_up = true };
   if (!fibers->given_up) {
@@ -416,7 +416,7 @@ _Noreturn void rill__cpu_fibers_give_up(void) {
   struct cpu_fibers *const fibers = running;
   fibers->given_up = true;
   fiber_switch(&fibers->current->context, &fibers->worker);
-  abort(); /* nobody switches back */
+  abort(); /* never reached */
 }
 
 /* ---- services ---- */
@@ -429,12 +429,12 @@ uint32_t rill__cpu_fibers_barrier_count(uint32_t predicate) {
   append_fiber(&fibers->barrier, me);
   complete_barrier(fibers);
   wait_in_line(fibers, me);
-  return fibers->last_count; /* until the caller comes to another barrier */
+  return fibers->last_count; /* valid until the caller reaches another barrier */
 }
 
 void rill__cpu_fibers_barrier(void) { (void)rill__cpu_fibers_barrier_count(0); }
 
-/* The open exchange of a warp among these lanes, or at this place; a new one if there is none. */
+/* Returns the warp's open exchange among these lanes or at this place, a new one if there is none. */
 static uint32_t find_exchange(struct warp *warp, uint32_t mask, const void *place) {
   for (uint32_t left = warp->open; left != 0; left &= left - 1) {
     const uint32_t i = (uint32_t)__builtin_ctz(left);

@@ -1,8 +1,7 @@
-/* Switching between stacks: what a processor needs for it, and what the tools that watch stacks need.
+/* Switches between stacks, and tells the tools that watch stacks (sanitizers, Valgrind) about it.
  *
- * `fiber_switch(from, to)` saves the running context in `from` and resumes `to`; `fiber_prepare` makes a context
- * that begins with `entry` on a new stack.  Rounding modes and the like are not switched: kernels have no way to
- * change them.
+ * `fiber_switch(from, to)` saves the running context in `from` and resumes `to`.  `fiber_prepare` creates a context
+ * that starts at `entry` on a new stack.  Floating-point modes are not switched, because kernels cannot change them.
  */
 #ifndef RILL_CPU_FIBER_SWITCH_H
 #define RILL_CPU_FIBER_SWITCH_H
@@ -48,7 +47,7 @@ struct context {
 #ifdef FIBER_UCONTEXT
   ucontext_t native;
 #else
-  void *stack_pointer; /* the registers to resume with lie there */
+  void *stack_pointer; /* points to the saved registers */
 #endif
 #ifdef FIBER_ASAN
   void *fake_stack;
@@ -64,11 +63,12 @@ struct context {
 };
 
 #ifndef FIBER_UCONTEXT
-/* Pushes the registers that a call preserves, stores the stack pointer in *save, and undoes that on `load`.
+/* Pushes the callee-saved registers, stores the stack pointer in *save, and pops the registers from `load`.
  *
- * Weak, and assembled once: files of one program that each include the two-file form share it.  It cannot be local to
- * a file, since link-time optimization may move its callers to another one.  If the layout of a frame changes, so does
- * the name. */
+ * The symbol is weak and assembled once, so that the files of a program that include the two-file form share it.  It
+ * cannot be local to a file, because link-time optimization may move its callers to another one.  If the layout of a
+ * frame changes, the name has to change also.
+ */
 extern void rill__cpu_stack_switch(void **save, void *load);
 
 #if defined(__x86_64__)
@@ -97,7 +97,7 @@ __asm__(".ifndef rill__cpu_stack_switch\n"
         ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n"
         ".endif\n");
 
-/* Six registers, the address that `ret` takes, and the zero that ends a backtrace. */
+/* Six registers, the return address for `ret`, and the zero that ends a backtrace. */
 static inline void *first_frame(void *top, void (*entry)(void)) {
   uintptr_t *frame = (uintptr_t *)top - 8;
   for (int i = 0; i < 8; i++) frame[i] = 0;
@@ -183,8 +183,8 @@ static inline void fiber_end(struct context *context) {
 #endif
 }
 
-/* The first thing on a new stack.  `from` is what was switched away from: the first time that a thread's own
- * stack is left, this is how its extent becomes known. */
+/* Has to be called first on a new stack.  `from`: the context that was left; the first switch from a thread's own stack
+ * reports the extent of that stack. */
 static inline void fiber_begin(struct context *from) {
   (void)from;
 #ifdef FIBER_ASAN

@@ -1,19 +1,19 @@
-/* Fills of one and of two dimensions. */
+/* One- and two-dimensional fills. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/schedule.h"
 
 #include <string.h>
 
-/* Parts are groups of short rows, or pieces of long ones: `pieces` of each. */
+/* A part is a group of short rows, or one of the `pieces` of a long row. */
 struct fill {
   struct cpu_op op;
   char *dst;
   size_t pitch, row_bytes, rows;
   size_t rows_of_part, pieces;
-  char pattern[16]; /* repeated to this length */
+  char pattern[16]; /* repeated to 16 bytes */
 };
 
-/* The pattern begins anew at `dst`. */
+/* The pattern starts at `dst`. */
 static void fill_bytes(char *dst, size_t size, const char pattern[16]) {
   if (memcmp(pattern, pattern + 1, 15) == 0) { /* all bytes are equal */
     memset(dst, pattern[0], size);

@@ -1,14 +1,15 @@
 /* Graphs.
  *
- * The nodes of a graph are put into chains, each of which runs in order.  The first chain runs in the queue of the
- * stream that the graph is launched on, the others in queues of the execution object's own, side by side.  A chain is
- * cut into segments where another chain has to wait for a node of it, or it for one of another chain: a segment is one
- * operation of a queue, so a launch costs little more for many nodes than for few.
+ * The nodes of a graph are divided into chains, each of which runs in order.  The first chain runs in the queue of the
+ * stream that the graph is launched on; the others run concurrently in queues that the execution object owns.  A chain
+ * is cut into segments where another chain waits for one of its nodes, or where it waits for a node of another chain.
+ * A segment is one operation of a queue, so a launch of many nodes costs little more than a launch of few.
  *
- * What a node does is an operation as the streams' slots make it, taken from a queue that collects instead of running.
- * It stays as it is and is run again and again.  A plan is the nodes' operations at one time: a launch keeps its plan
- * until its last segment has ended, so a change makes another plan if there are launches under way: with the same nodes
- * in the same tree, but for the branch that the change is in. */
+ * The work of a node is the operation that a stream function would submit, obtained from a queue that collects
+ * operations instead of running them.  It is run again at each launch, unchanged.  A plan is the set of the nodes'
+ * operations at one time.  A launch holds its plan until its last segment has ended.  A change while launches are
+ * pending therefore creates another plan, which shares the tree of nodes except for the branch that is changed.
+ */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/graph_shape.h"
 #include "backends/cpu/schedule.h"
@@ -16,17 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a tree of nodes.  A change copies a branch while a launch is under way, so it costs little more for many nodes. */
+/* Children of a node of the tree.  A change while a launch is pending copies one branch, so its cost hardly grows with
+ * the number of nodes. */
 enum { CHILDREN_BITS = 5, CHILDREN = 1 << CHILDREN_BITS };
 
-/* One node's work. */
+/* The work of one node. */
 struct node {
   _Atomic uint32_t references;
-  struct rill__operation *operation; /* kept: what the work uses is its */
-  struct cpu_op *op;                 /* NULL: there is none */
+  struct rill__operation *operation; /* referenced; owns what the work uses */
+  struct cpu_op *op;                 /* NULL if the node has no work */
 };
 
-/* Kept: at level 0 nodes, else trees.  Plans share those that are the same in both; one that several have is never
+/* Referenced.  A node at level 0, a tree above.  Plans share what is equal in them; a shared node or tree is never
  * changed. */
 union child {
   struct node *node;
@@ -40,10 +42,10 @@ struct tree {
 };
 
 struct cpu_plan {
-  struct rill__object base;      /* so that core frees it, outside the workers */
-  _Atomic uint32_t users;        /* the execution object, and segments that have not ended */
-  struct cpu_shape *shape;       /* retained */
-  struct rill__object *attached; /* kept, or NULL */
+  struct rill__object base;      /* lets core free the plan, outside the workers */
+  _Atomic uint32_t users;        /* number of users: the execution object, and each segment that has not ended */
+  struct cpu_shape *shape;       /* referenced */
+  struct rill__object *attached; /* referenced; may be NULL */
   union child root;              /* a tree */
 };
 
@@ -89,7 +91,7 @@ static void destroy_plan(struct rill__object *object) {
 static void retain_node(struct node *node) { atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed); }
 static void retain_tree(struct tree *tree) { atomic_fetch_add_explicit(&tree->references, 1, memory_order_relaxed); }
 
-/* Takes the nodes over. */
+/* Takes ownership of the nodes, also if it fails. */
 static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, struct tree *nodes,
                                  struct rill__object *attached) {
   struct cpu_plan *plan = calloc(1, sizeof *plan);
@@ -108,7 +110,7 @@ static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *
   return plan;
 }
 
-/* With room for `count` nodes, and none in it. */
+/* Creates a tree with room for `count` nodes and no nodes in it. */
 static struct tree *new_tree(uint32_t level, uint32_t count) {
   struct tree *tree = calloc(1, sizeof *tree);
   if (tree == NULL) return NULL;
@@ -136,7 +138,7 @@ static struct cpu_plan *new_empty_plan(struct rill__device *device, struct cpu_s
   return new_plan(device, shape, new_tree(level, count), attached);
 }
 
-/* A stream that no one has, whose queue collects what it is given. */
+/* A stream that is known to nobody else, whose queue collects operations. */
 struct collector {
   struct cpu_queue queue;
   _Alignas(64) char bytes[RILL__PART_OFFSET(struct rill__stream) + sizeof(struct cpu_stream)];
@@ -174,7 +176,7 @@ static rill_status new_graph_node(struct rill__operation *operation, struct node
   return RILL_OK;
 }
 
-/* ---- making and ending ---- */
+/* ---- instantiating and destroying ---- */
 
 static bool cpu_graph_destroy(struct rill__graph_exec *exec) {
   struct cpu_exec *part = rill__part(exec);
@@ -211,7 +213,7 @@ static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec) {
 
 /* ---- changes ---- */
 
-/* The nodes that differ; the others are shared with the plan before. */
+/* Creates nodes for the operations that differ; the other nodes are shared with the previous plan. */
 static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                                     struct rill__object *attached) {
   struct cpu_exec *part = rill__part(exec);
@@ -232,13 +234,13 @@ static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__
   return status;
 }
 
-/* The same plan, in which no launch is under way. */
+/* Returns a plan with the same tree, and without pending launches. */
 static struct cpu_plan *share_plan(struct rill__device *device, const struct cpu_plan *before) {
   retain_tree(before->root.tree);
   return new_plan(device, before->shape, before->root.tree, before->attached);
 }
 
-/* The tree becomes its parent's own. */
+/* Replaces a shared tree by a copy, so that the parent can change it. */
 static bool own_tree(union child *at) {
   struct tree *const before = at->tree;
   if (atomic_load_explicit(&before->references, memory_order_acquire) == 1) return true;
@@ -255,7 +257,7 @@ static bool own_tree(union child *at) {
   return true;
 }
 
-/* The plan's branch to a node becomes its own. */
+/* Does the same for every tree on the plan's branch to a node. */
 static bool own_branch(struct cpu_plan *plan, uint32_t node) {
   union child *at = &plan->root;
   while (own_tree(at)) {
@@ -265,7 +267,7 @@ static bool own_branch(struct cpu_plan *plan, uint32_t node) {
   return false;
 }
 
-/* In place, if no launch uses the plan or, in one that shares it, the branch. */
+/* Changes the node in place if no pending launch uses the plan or, through a plan that shares it, the branch. */
 static rill_status cpu_graph_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   struct cpu_exec *part = rill__part(exec);
   struct node *node = NULL;
@@ -287,21 +289,21 @@ static rill_status cpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
 /* ---- running ---- */
 
 struct awaited {
-  struct cpu_queue *queue; /* retained */
+  struct cpu_queue *queue; /* referenced */
   uint64_t number;
 };
 
 struct run {
   struct cpu_op op;
-  struct cpu_plan *plan;      /* used */
-  const uint32_t *next, *end; /* nodes, in the plan's shape */
-  struct rill__event *event;  /* recorded at the end; or NULL */
+  struct cpu_plan *plan;      /* counted in its users */
+  const uint32_t *next, *end; /* positions in the sequence of the plan's shape */
+  struct rill__event *event;  /* recorded at the end; may be NULL */
   uint64_t record;
   uint32_t waits_done, wait_count;
   struct awaited waits[];
 };
 
-/* Goes on where it was when the queue was parked, or handed on in the middle of a node. */
+/* Continues where it stopped when the queue was parked, or when its work was passed on in the middle of a node. */
 static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
   struct run *run = (struct run *)op;
   for (; run->waits_done < run->wait_count; run->waits_done++) {
@@ -332,20 +334,20 @@ static void end_segment(struct cpu_op *op) {
 
 /* ---- launching ---- */
 
-/* One launch, under way. */
+/* A launch in progress. */
 struct start {
   struct cpu_exec *part;
   const struct cpu_shape *shape;
   struct cpu_queue *queues[CPU_CHAINS];
   char *places[CPU_CHAINS];   /* where each chain's next segment is written */
-  uint64_t bases[CPU_CHAINS]; /* what was submitted to its queue before */
+  uint64_t bases[CPU_CHAINS]; /* number of the last operation submitted to the chain's queue before */
 };
 
 static bool begins_with(const struct cpu_plan *plan, const struct cpu_segment *segment, uint32_t kind) {
   return segment->first < segment->end && node_at(plan, plan->shape->sequence[segment->first])->operation->kind == kind;
 }
 
-/* A place for each wait that it may have: for other segments, the launch's start, the launch before, an event. */
+/* Includes room for every possible wait: for other segments, the start of the launch, the previous launch, an event. */
 static size_t run_size(const struct cpu_segment *segment) {
   enum { MORE = 3 };
   const size_t size = sizeof(struct run) + (segment->wait_count + MORE) * sizeof(struct awaited);
@@ -395,7 +397,7 @@ static void write_segment(struct start *start, const struct cpu_segment *segment
                                          start->bases[segment->chain] + segment->position);
 }
 
-/* Locks all queues, or none. */
+/* Locks all queues.  If it fails, none is locked. */
 static rill_status begin_chains(struct start *start) {
   const struct cpu_shape *shape = start->shape;
   size_t sizes[CPU_CHAINS] = { 0 };

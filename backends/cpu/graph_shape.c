@@ -1,9 +1,9 @@
-/* Chains and segments of a graph (graph.c says what they are). */
+/* Divides a graph into chains and segments; graph.c explains both. */
 #include "backends/cpu/graph_shape.h"
 
 #include <stdlib.h>
 
-/* So that other queues get their turn. */
+/* Limits the length of a segment, so that other queues get their turn. */
 enum { SEGMENT_NODES = 32 };
 
 void rill__cpu_shape_release(struct cpu_shape *shape) {
@@ -14,14 +14,14 @@ void rill__cpu_shape_release(struct cpu_shape *shape) {
   free(shape);
 }
 
-/* What is known of a node while segments are made. */
+/* State of a node while segments are built. */
 struct place {
   uint32_t chain, segment;
-  uint32_t depth; /* in its chain */
+  uint32_t depth; /* position in its chain */
   bool ends;      /* another chain waits for it, or it records an event */
 };
 
-/* A chain whose last node the step comes after; else a new one, or the shortest. */
+/* Returns a chain whose last node precedes the step; if there is none, a new chain or the shortest one. */
 static uint32_t choose_chain(const struct rill__step *step, const struct place *places, const uint32_t *tails,
                              const uint32_t *lengths, uint32_t *count) {
   for (uint32_t i = 0; i < step->after_count; i++) {
@@ -52,12 +52,13 @@ static void make_chains(const struct rill__graph_exec *exec, struct cpu_shape *s
   }
 }
 
-/* While segments are made: the open one of each chain, and how far each chain has waited for each other one. */
+/* State while segments are built: the open segment of each chain, and how far each chain has waited for each other
+ * chain. */
 struct cutting {
   const struct rill__graph_exec *exec;
   struct cpu_shape *shape;
   struct place *places;
-  uint32_t open[CPU_CHAINS]; /* segment + 1; 0: none */
+  uint32_t open[CPU_CHAINS]; /* segment + 1; 0 if none */
   uint32_t known[CPU_CHAINS][CPU_CHAINS];
   uint32_t wait_count;
 };
@@ -75,7 +76,8 @@ static uint32_t open_segment(struct cutting *cutting, uint32_t chain) {
   return number;
 }
 
-/* Whether a step waits for another chain: its waits are put into `shape->waits` then. */
+/* Appends the step's waits for other chains to `shape->waits`.  Returns true if the step waits for a chain or an
+ * event. */
 static bool collect_waits(struct cutting *cutting, uint32_t i) {
   struct cpu_shape *shape = cutting->shape;
   const struct rill__step *step = &cutting->exec->steps[i];
@@ -89,7 +91,7 @@ static bool collect_waits(struct cutting *cutting, uint32_t i) {
   return cutting->wait_count > before || step->operation->kind == RILL_NODE_EVENT_WAIT;
 }
 
-/* `end` counts nodes until the segments are laid out. */
+/* `end` is the number of nodes of a segment until lay_out is called. */
 static void cut_chains(struct cutting *cutting) {
   struct cpu_shape *shape = cutting->shape;
   for (uint32_t i = 0; i < cutting->exec->count; i++) {
@@ -109,7 +111,7 @@ static void cut_chains(struct cutting *cutting) {
   }
 }
 
-/* A last segment of the first chain, for the ends of the others. */
+/* Adds a last segment to the first chain, which waits for the ends of the other chains. */
 static void join_chains(struct cutting *cutting) {
   struct cpu_shape *shape = cutting->shape;
   uint32_t tails[CPU_CHAINS] = { 0 };

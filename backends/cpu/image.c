@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x0010u /* Linux 6.3 */
+#define MFD_EXEC 0x0010u /* since Linux 6.3 */
 #endif
 
 /* The machine that this library is built for. */
@@ -29,22 +29,23 @@ enum { MACHINE = EM_RISCV };
 #elif defined(__powerpc64__)
 enum { MACHINE = EM_PPC64 };
 #else
-enum { MACHINE = EM_NONE }; /* the loader checks it */
+enum { MACHINE = EM_NONE }; /* the loader checks the machine */
 #endif
 
 /* ---- checking ---- */
 
-enum { MOST_SEGMENTS = 256 }; /* they are looked through for each variable */
+enum { MOST_SEGMENTS = 256 }; /* because every lookup of a variable searches them all */
 
-/* The loader maps what the headers say and does not look at the size of the file: touching what lies after its
- * end would kill the process.  So a truncated image is found here.  Returns what is wrong, or NULL. */
+/* Detects a truncated image: the loader maps what the headers say without checking the file's size, and an access
+ * beyond the end of the file would kill the process.  Returns what is wrong, or NULL. */
 const char *rill__cpu_image_fault(const void *bytes, size_t size) {
   const unsigned char *data = bytes;
   ElfW(Ehdr) header;
   if (size < sizeof header) return "it is shorter than an ELF header";
   memcpy(&header, data, sizeof header);
   if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
-  if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)) return "it is of another word size";
+  if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
+    return "it has a different word size";
   if (header.e_type != ET_DYN) return "it is not a shared object";
   if (MACHINE != EM_NONE && header.e_machine != MACHINE) return "it is for another machine";
   if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) return "it has no program headers";
@@ -57,7 +58,7 @@ const char *rill__cpu_image_fault(const void *bytes, size_t size) {
     if (segment.p_filesz > size || segment.p_offset > size - segment.p_filesz) return "it is truncated";
     if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) return "a segment has an impossible size";
   }
-  /* Nobody needs the sections, but they are what comes last: without them the rest is not to be trusted. */
+  /* The section headers are not used, but they come last: if they are cut off, the image was truncated. */
   const size_t sections = (size_t)header.e_shnum * header.e_shentsize;
   if (header.e_shoff != 0 && (header.e_shoff > size || sections > size - header.e_shoff)) return "it is truncated";
   return NULL;
@@ -78,14 +79,14 @@ static bool write_image(int file, const char *data, size_t size) {
   return true;
 }
 
-/* A path to an open file that no path given before equals.  The loader takes a library of the same name for the
- * same library, and one may stay for ever after dlclose; so the path counts, in binary, with "/" for 0 and "/./"
- * for 1. */
+/* Writes a path to an open file that differs from all earlier paths.  The loader treats a library with a known name as
+ * the same library, and a library may stay loaded after dlclose.  The path encodes a counter in binary, "/" for 0 and
+ * "/./" for 1. */
 static void unique_path(int file, char *path, size_t size) {
   static _Atomic uint32_t last;
   const uint32_t count = atomic_fetch_add(&last, 1) + 1;
   char self[32] = "self";
-  const ssize_t length = readlink("/proc/self", self, sizeof self - 1); /* the process by number: a debugger's eyes */
+  const ssize_t length = readlink("/proc/self", self, sizeof self - 1); /* a number lets a debugger open it */
   self[length > 0 ? (size_t)length : strlen("self")] = '\0';
   size_t used = (size_t)snprintf(path, size, "/proc/%s/fd", self);
   for (uint32_t left = count; left != 0; left >>= 1) {
@@ -94,7 +95,7 @@ static void unique_path(int file, char *path, size_t size) {
   (void)snprintf(path + used, size - used, "/%d", file);
 }
 
-/* What dlerror says, without the path in front, which means nothing to the reader. */
+/* Copies the message of dlerror without the path in front, which means nothing to the user. */
 static void loader_words(const char *path, char *text, size_t size) {
   const char *words = dlerror();
   if (words == NULL) words = "the loader gives no reason";
@@ -103,7 +104,7 @@ static void loader_words(const char *path, char *text, size_t size) {
   (void)snprintf(text, size, "%s", words);
 }
 
-/* `kept`: the file, if there is to be a path to it; the caller closes it. */
+/* `kept`: set to the file if its path has to stay valid; the caller closes it. */
 static void *open_in_memory(const void *data, size_t size, int *kept, char *why, size_t why_size) {
   int file = memfd_create("rill kernels", MFD_CLOEXEC | MFD_EXEC);
   if (file < 0 && errno == EINVAL) file = memfd_create("rill kernels", MFD_CLOEXEC);
@@ -116,8 +117,8 @@ static void *open_in_memory(const void *data, size_t size, int *kept, char *why,
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) loader_words(path, why, why_size);
   }
-  /* An address sanitizer that reports has another program read the path, and waits for ever if it is to a pipe by then.
-   */
+  /* When an address sanitizer reports, a symbolizer opens the path.  If the number belonged to a pipe by then, the
+   * symbolizer would block forever, so the file stays open. */
   if (library != NULL && rill__cpu_is_sanitized()) {
     *kept = file;
   } else if (file >= 0) {
@@ -126,7 +127,7 @@ static void *open_in_memory(const void *data, size_t size, int *kept, char *why,
   return library;
 }
 
-/* Loads it from a new file in the folder, whose path is left in `path`; "" if there is none. */
+/* Loads the image from a new file in the folder.  `path`: the file, or "" if none was created. */
 static void *open_from_file(const char *folder, const char *name, const void *data, size_t size, char path[PATH_SIZE],
                             char *why, size_t why_size) {
   const int length = snprintf(path, PATH_SIZE, "%s/%s-XXXXXX.so", folder, name);
@@ -147,7 +148,7 @@ static void *open_from_file(const char *folder, const char *name, const void *da
   return library;
 }
 
-/* For systems without /proc, or that run nothing from memory files. */
+/* For systems without /proc, and for systems that do not execute memory files. */
 static void *open_for_a_moment(const void *data, size_t size, char *why, size_t why_size) {
   const char *folder = getenv("TMPDIR");
   if (folder == NULL || folder[0] != '/') folder = "/tmp";
@@ -157,17 +158,17 @@ static void *open_for_a_moment(const void *data, size_t size, char *why, size_t 
   return library;
 }
 
-/* In a file that stays: a profiler reads the names of functions off it when the process has ended. */
+/* Uses a file that is not removed, because a profiler reads function names from it after the process has ended. */
 static rill_status open_and_keep(const char *folder, const char *name, const void *data, size_t size, void **library) {
   char path[PATH_SIZE], why[400] = "", stem[64];
   RILL_REQUIRE(folder[0] == '/', RILL_ERROR_INVALID_ARGUMENT,
-               "RILL_CPU_KEEP_IMAGES is \"%s\", which is no absolute path", folder);
+               "RILL_CPU_KEEP_IMAGES is \"%s\", which is not an absolute path", folder);
   (void)snprintf(stem, sizeof stem, "%s", name);
   for (char *c = stem; (c = strchr(c, '/')) != NULL;) *c = '_';
   *library = open_from_file(folder, stem, data, size, path, why, sizeof why);
   if (*library == NULL && path[0] != '\0') (void)unlink(path);
   RILL_REQUIRE(*library != NULL, RILL_ERROR_BACKEND,
-               "image \"%s\" cannot be loaded from a file that stays (RILL_CPU_KEEP_IMAGES): %s", name, why);
+               "image \"%s\" cannot be loaded from a kept file (RILL_CPU_KEEP_IMAGES): %s", name, why);
   return RILL_OK;
 }
 

@@ -1,11 +1,11 @@
 /* Memory shared with other processes.
  *
- * Memory is private until it is exported: then its bytes move into a file without a name, which is mapped in their
- * place, at the same address.  Another process opens that file through this one's /proc, and closes it again as soon as
- * it is mapped; so the file goes when it has been freed here, or this process has ended, and nobody has it mapped.  The
- * name that the file has nevertheless says that it is the one that the handle means.
+ * Memory is private until it is exported.  Its bytes then move into an unnamed file, which is mapped in their place at
+ * the same address.  Another process opens the file through /proc of this process, and closes it as soon as it is
+ * mapped.  The file is therefore deleted when no process has it mapped and it was freed here or this process has ended.
+ * The file's internal name contains a random number, which proves that it is the file that the handle means.
  *
- * An allocation has its pages for itself (memory.c), so nothing else moves.
+ * An allocation of kind DEVICE has whole pages (memory.c), so nothing else moves.
  */
 #include "backends/cpu/cpu.h"
 
@@ -19,25 +19,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What one process tells the other. */
+/* The contents of a handle. */
 struct shared_file {
   int32_t process, fd;
-  uint64_t size; /* whole pages */
+  uint64_t size; /* a multiple of the page size */
   uint64_t inode;
-  uint64_t chance; /* in the file's name */
+  uint64_t chance; /* random number in the file's name */
   uint8_t zero[32];
 };
 _Static_assert(sizeof(struct shared_file) == sizeof(struct rill__ipc_native), "what core carries");
 
-/* An allocation that has been exported. */
+/* An exported allocation. */
 struct export {
   void *p;
   struct shared_file file;
   struct export *next;
 };
 
-/* By address, so that freeing memory costs the same beside many exports.  The lists are right at any moment: a fork may
- * come. */
+/* Hash table by address, so that freeing memory stays cheap with many exports.  The lists are valid at every moment,
+ * because a fork may happen at any time. */
 enum { LISTS = 1024 };
 static struct cpu_lock exports_lock;
 static _Atomic(struct export *) exports[LISTS];
@@ -78,14 +78,16 @@ static void name_file(uint64_t chance, char name[32]) {
 static rill_status fail_system(const char *call) {
   const int code = errno;
   return rill__fail(code == ENOMEM || code == ENOSPC ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
-                    "%s: %s, where memory was to be shared between processes", call, strerror(code));
+                    "sharing memory between processes: %s: %s", call, strerror(code));
 }
 
-/* Maps the file, fills it with the `used` bytes at `p`, and puts the mapping there: what lay after them is nobody
- * else's business.  Its length is sealed: no process can make another's mapping end early.  NULL, or what failed. */
+/* Maps the file, copies the `used` bytes at `p` into it, and moves the mapping to `p`.  Bytes after `used` are not
+ * copied, because they may belong to others.  The length is sealed, so that no process can cut off another's mapping.
+ * Returns NULL, or the call that failed. */
 static const char *replace_by_file(int fd, void *p, size_t used) {
   const size_t size = whole_pages(used);
-  if (fallocate(fd, 0, 0, (off_t)size) != 0) return "fallocate"; /* rather than a signal at a page that is not there */
+  if (fallocate(fd, 0, 0, (off_t)size) != 0)
+    return "fallocate"; /* fails here if memory is short, instead of SIGBUS at an access */
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return "fcntl";
   void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return "mmap";
@@ -127,8 +129,8 @@ static struct export *add_export(void *p, size_t size) {
   return export;
 }
 
-/* In the list before anything is mapped, so that `forget` undoes it in the child of a fork that comes meanwhile.  There
- * an export without a file is started again. */
+/* The export is listed before anything is mapped, so that `forget` undoes it in the child of a fork that happens
+ * meanwhile.  In that child, exporting again restarts an export that has no file. */
 static rill_status export_once(void *p, size_t size, struct export **out) {
   struct export *const known = find_export(p);
   struct export *export = known;
@@ -152,7 +154,7 @@ rill_status rill__cpu_ipc_export(struct rill__device *device, void *p, size_t si
   const struct export *const known = find_export(p);
   const bool moves = known == NULL || known->file.fd < 0;
   cpu_release(&exports_lock);
-  /* What writes the memory would write into what it was. */
+  /* Pending work that writes the memory would write to the old pages. */
   if (moves) RILL_TRY(rill__cpu_wait_for_all(device));
   cpu_acquire(&exports_lock);
   const rill_status status = export_once(p, size, &export);
@@ -164,8 +166,8 @@ rill_status rill__cpu_ipc_export(struct rill__device *device, void *p, size_t si
   return status;
 }
 
-/* Gives the allocator the kind of memory back that it gave.  While that fails, the memory is shared as before, and not
- * the allocator's. */
+/* Restores private pages, which the allocator expects.  If that fails, the memory stays shared and is not returned to
+ * the allocator. */
 rill_status rill__cpu_ipc_forget(void *p) {
   if (atomic_load(&export_count) == 0) return RILL_OK;
   rill_status status = RILL_OK;
@@ -196,7 +198,7 @@ static rill_status cpu_fail_open(const struct shared_file *file, const char *why
                     (int)file->process, why);
 }
 
-/* The name is looked at first: to open something else may have effects. */
+/* Compares the name before opening, because opening some other file may have side effects. */
 static rill_status open_file(const struct shared_file *file, int *fd) {
   char path[64], name[32], expected[64], link[64];
   (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->process, (int)file->fd);
@@ -204,7 +206,8 @@ static rill_status open_file(const struct shared_file *file, int *fd) {
   (void)snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);
   const ssize_t length = readlink(path, link, sizeof link - 1);
   if (length < 0) {
-    return cpu_fail_open(file, errno == EACCES ? "is another user's, or lets nobody look" : "has ended, or freed it");
+    return cpu_fail_open(file,
+                         errno == EACCES ? "is another user's, or cannot be inspected" : "has ended, or freed it");
   }
   link[length] = '\0';
   if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is another one");
@@ -219,7 +222,8 @@ static rill_status map_file(int fd, const struct shared_file *file, size_t size,
     return cpu_fail_open(file, "has freed it, or is another one");
   }
   RILL_REQUIRE((uint64_t)status.st_size == file->size && whole_pages(size) == file->size, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: it says %zu bytes, and there are %llu", size, (unsigned long long)status.st_size);
+               "the handle is forged: it claims %zu bytes, but there are %llu", size,
+               (unsigned long long)status.st_size);
   void *p = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (p == MAP_FAILED) return fail_system("mmap");
   *out = p;

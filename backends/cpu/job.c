@@ -1,23 +1,24 @@
-/* Jobs: operations whose parts several workers share.
+/* Jobs: operations whose parts are shared by several workers.
  *
- * Parts are handed out in order, or by place.  By place, they are cut into as many ranges as there are workers that
- * share a job, and a worker begins with the range of its number, the same one every time: what it used the last time is
- * in its caches, and in the memory that is nearest to it.  When its own is empty it goes through those of the others,
- * so a worker that comes late, or not at all, holds nothing up.
+ * Parts are handed out in order, or by place.  By place means that the parts are cut into as many ranges as workers can
+ * share a job, and each worker starts with the range of its own number.  This is the same range every time, so its data
+ * is likely in the worker's caches and in the nearest memory.  When its own range is empty, the worker takes from the
+ * other ranges, so a worker that arrives late or never delays nothing.
  *
  * Invariant: each part is run exactly once.
- *   - How much of a range is taken is one word, (round, taken).  What another round left in it means that nothing is,
- *     so nobody prepares the words of a job; rounds are numbers of 48 bits, which a queue does not come to the end of.
- *     The word goes from there to (round, taken + n) by compare-and-exchange, for who then runs those n: nobody else
- *     gets one of them.
- *   - Nothing of a range comes back, so who has found each of them empty once knows that all parts are taken, and
- *     says so in the job's `taken`.  A job is over when all have left who may still be running what they took.
+ *   - One word says how much of a range is taken: (round, taken).  A word with another round means that nothing is
+ *     taken, so the words need no preparation for a job.  A round has 48 bits, which a queue never exhausts.  A worker
+ *     changes the word to (round, taken + n) by compare-and-exchange and then runs these n parts; no other worker gets
+ *     them.
+ *   - Parts are never returned to a range.  A worker that has found every range empty once therefore knows that all
+ *     parts are taken, and stores this in the job's `taken`.  A job is over when all workers that may still be running
+ *     parts have left it.
  *
- * The owner of the queue and those who help are the participants.  Each takes ranges of parts until there are
- * none; the last one to leave ends the operation and becomes the owner of the queue, so nobody waits.
- * A job is in the list only while its owner has not left: a helper joins under the lock, which counts it before
- * the owner can be the last.  The owner leaves when all parts are taken, and from then on nobody opens it again.  A
- * participant that falls takes what parts there are with it: the device is lost, and nobody is to begin them.
+ * The owner of the queue and the helpers are the participants.  Each takes ranges of parts until there are none.  The
+ * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A job is listed only
+ * while its owner has not left: a helper joins under the lock, which counts it before the owner can be the last.  The
+ * owner leaves when all parts are taken, and the job is never opened again after that.  A participant that faults takes
+ * the remaining parts with it: the device is lost, and no other worker should start them.
  */
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
@@ -26,15 +27,15 @@
 #include <string.h>
 
 enum {
-  CALL_HELPERS_NS = 4000, /* what a job takes before sleeping workers are woken for it */
-  LONG_NS = 1000000       /* what would be left then of a job for which all are woken as fast as can be */
+  CALL_HELPERS_NS = 4000, /* a job runs this long before sleeping workers are woken for it */
+  LONG_NS = 1000000       /* if a job would still take this long, all workers are woken as fast as possible */
 };
 
 static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void open_job(struct cpu_job *job) {
   if (job->open) return;
   job->open = true;
@@ -45,7 +46,7 @@ static void open_job(struct cpu_job *job) {
   atomic_fetch_or_explicit(&rill__cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void close_job(struct cpu_job *job) {
   if (!job->open) return;
   job->open = false;
@@ -67,8 +68,8 @@ struct cpu_job *rill__cpu_job_join(void) {
   return job;
 }
 
-/* Wakes two workers for a job, or four if it is long; each of them does the same, so that many are there soon.  For a
- * job that is not long, two are under way at a time. */
+/* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  For a job
+ * that is not long, at most two are on their way at a time. */
 static void call_helpers(struct cpu_job *job) {
   const uint32_t processors = cpu_workers_processors();
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
@@ -92,13 +93,13 @@ static void run_parts(struct cpu_job *job, uint64_t first, uint64_t end) {
 #endif
 }
 
-/* True if the caller was the last participant. */
+/* Returns true if the caller was the last participant. */
 static bool leave_job(struct cpu_job *job) {
   cpu_acquire(&rill__cpu_workers.lock);
   if (!has_parts(job)) {
     close_job(job);
   } else {
-    open_job(job); /* there is room again */
+    open_job(job); /* there is room for another participant */
   }
   cpu_release(&rill__cpu_workers.lock);
   const bool last = atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
@@ -111,7 +112,7 @@ static bool leave_job(struct cpu_job *job) {
 
 static uint64_t min_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* How many to take of those that are left: few enough that all participants end at about the same time. */
+/* Returns how many of the remaining parts to take: few enough that all participants end at about the same time. */
 static uint64_t share_of(uint64_t left, uint32_t participants) {
   const uint64_t size = left / (4 * (uint64_t)participants);
   return size > 0 ? size : 1;
@@ -139,7 +140,7 @@ struct cpu_claims {
   } of[];
 };
 
-/* NULL if there is no memory.  At each moment the job has one that is valid, for the child of a fork. */
+/* Returns NULL if memory ran out.  The job always has a valid object, for the child of a fork. */
 static struct cpu_claims *claims_for(struct cpu_job *job, uint32_t count) {
   struct cpu_claims *const before = job->claims;
   if (before != NULL && before->count >= count) return before;
@@ -165,10 +166,10 @@ static void cut_into_ranges(struct cpu_job *job) {
   RILL_ASSERT(job->round >> (64 - TAKEN_BITS) == 0, "a round fits into the word beside what is taken");
 }
 
-/* Where a participant takes parts. */
+/* A participant's position among the ranges. */
 struct cursor {
   uint32_t range;
-  uint32_t left; /* ranges that it has not found empty */
+  uint32_t left; /* number of ranges that it has not found empty */
 };
 
 static struct cursor start_at_own(const struct cpu_job *job) {
@@ -193,9 +194,10 @@ static uint64_t run_of_range(struct cpu_job *job, uint64_t range, uint64_t most)
   return end - begin;
 }
 
-/* ---- both ---- */
+/* ---- both orders ---- */
 
-/* Runs at most `most` parts, or with many to a range, groups of them.  Gives how many parts; 0: none is left. */
+/* Runs at most `most` parts, or groups of parts if ranges are long.  Returns the number of parts run; 0 if none is
+ * left. */
 static uint64_t run_some(struct cpu_job *job, struct cursor *cursor, uint64_t most) {
   if (job->ranges == 0) return run_next(job, most);
   for (; cursor->left > 0 && has_parts(job); cursor->left--) {
@@ -207,7 +209,7 @@ static uint64_t run_some(struct cpu_job *job, struct cursor *cursor, uint64_t mo
   return 0;
 }
 
-/* Runs 1 part, 2, 4, ... for as long as it is not worth it to wake others; true if there is more to do. */
+/* Runs 1 part, then 2, 4, ... until waking other workers is worthwhile.  Returns true if parts remain. */
 static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
   const uint64_t begin = cpu_now();
   uint64_t done = 0, spent = 0;
@@ -245,7 +247,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   atomic_store_explicit(&job->fallen, false, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
   cpu_acquire(&rill__cpu_workers.lock);
-  open_job(job); /* whoever is awake may help */
+  open_job(job); /* workers that are awake may help */
   cpu_release(&rill__cpu_workers.lock);
 
   struct cursor cursor = start_at_own(job);
@@ -266,7 +268,7 @@ void rill__cpu_job_help(struct cpu_job *job) {
   while (run_some(job, &cursor, UINT64_MAX) > 0) {
     const uint32_t queues =
         atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
-    if (queues != 0) break; /* the owner goes on with the job; nobody else may be there for them */
+    if (queues != 0) break; /* the owner continues the job, but there may be no other worker for these queues */
   }
   if (leave_job(job)) rill__cpu_queue_resume(job->queue);
 }

@@ -11,7 +11,7 @@
 
 /* ---- finding ---- */
 
-/* Whether the image's arguments are those of the bundle. */
+/* Checks that the arguments in the image match those in the bundle. */
 static rill_status check_args(const rill_cpu_kernel *code, const struct rill__kernel *kernel) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(code->arg_count == source->arg_count, RILL_ERROR_BACKEND,
@@ -27,14 +27,14 @@ static rill_status check_args(const rill_cpu_kernel *code, const struct rill__ke
   return RILL_OK;
 }
 
-/* What the image says of the stack that kernel number `i` needs; 0 if nothing. */
+/* Returns the stack that kernel number `i` needs according to the image; 0 if unknown. */
 static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
   const uint64_t *stacks = image->version >= 3 ? image->stacks : NULL;
   if (stacks == NULL || stacks[0] == 0) return 0;
   return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
 }
 
-/* Blocks that cannot wait for others need not begin in order. */
+/* Blocks that never wait for other blocks may start in any order. */
 static enum cpu_sharing sharing_of(const rill_cpu_image_table *image, uint32_t i) {
   const uint8_t *facts = image->version >= 8 ? image->facts : NULL;
   return facts != NULL && (facts[i] & RILL_CPU_BLOCKS_NEVER_WAIT) != 0 ? CPU_BY_PLACE : CPU_IN_ORDER;
@@ -54,7 +54,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     kernel->tells_accesses = module->objects != NULL && module->image->version >= 9;
     part->sharing = sharing_of(module->image, i);
     kernel->max_threads = info->max_threads_per_block;
-    atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* there is nothing to opt in to */
+    atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* no opt-in is needed */
     return RILL_OK;
   }
   return rill__fail(RILL_ERROR_NOT_FOUND, "the image for %s has no kernel \"%s\"", kernel->base.device->name,
@@ -63,39 +63,39 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
 
 /* ---- running ---- */
 
-/* Core unloads a module only when no submitted work uses it, so the code stays. */
+/* Core unloads a module only when no submitted work uses it, so `code` stays valid. */
 struct launch {
   struct cpu_op op;
   struct cpu_inside inside;
   const rill_cpu_kernel *code;
-  size_t stack;                      /* of a thread of it */
-  const struct cpu_objects *objects; /* of a kernel that checks what it accesses; NULL: it does not */
-  uint64_t frees;                    /* for those: of struct rill__launch */
-  struct cpu_accesses *accesses;     /* for those, if core wants to know them; or NULL */
+  size_t stack;                      /* bytes per thread */
+  const struct cpu_objects *objects; /* for a kernel that checks its accesses; NULL otherwise */
+  uint64_t frees;                    /* valid with objects: `frees` of struct rill__launch */
+  struct cpu_accesses *accesses;     /* valid with objects; NULL if core does not record accesses */
   enum cpu_sharing sharing;
   rill_cpu_grid grid;
   size_t constant_count;
-  const struct rill__constant *constants; /* after the values */
-  void *args[];                           /* pointers to the values, which follow */
+  const struct rill__constant *constants; /* stored after the values */
+  void *args[];                           /* pointers to the argument values, which follow */
 };
 
-/* The block that this worker runs, for the services, which have no argument to tell it. */
+/* The block that this worker runs, for the services, which have no argument that could pass it. */
 struct running {
   const struct launch *launch;
-  const rill_cpu_block *block; /* of one that runs as loops */
+  const rill_cpu_block *block; /* for a block that runs as loops */
   bool on_fibers;
   jmp_buf out;
 };
 static _Thread_local struct running running_kernel;
 
-/* The device is lost, and nobody waits for it any more. */
+/* Marks the device as lost, and ends all waits for it. */
 #define LOSE(launch, ...)                                                 \
   do {                                                                    \
     (void)rill__device_lost((launch)->inside.device, 0, "", __VA_ARGS__); \
     rill__cpu_queues_give_up();                                           \
   } while (0)
 
-/* An assertion ends its block, as on a GPU; blocks of the launch that have started go on. */
+/* A failed assertion ends its block, like on a GPU; other blocks of the launch that have started continue. */
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
   const struct launch *launch = running_kernel.launch;
@@ -110,7 +110,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
   longjmp(running_kernel.out, 1);
 }
 
-/* `at`: the index of the block. */
+/* `at`: index of the block. */
 static void lose_what_waits(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
        "%s, block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
@@ -123,7 +123,7 @@ static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
   longjmp(running_kernel.out, 1);
 }
 
-/* As an assertion; images that check themselves have their threads on fibers. */
+/* Works like a failed assertion.  Threads of images that check themselves always run on fibers. */
 static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
   const struct launch *launch = running_kernel.launch;
   LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, rill__cpu_name_of(&launch->inside).text, block[0],
@@ -176,7 +176,7 @@ static const char *find_fault(const void *at, uint64_t size, const void *of, con
   return check_and_note(at, size, of, state, 0);
 }
 
-/* Whether the block came to its end. */
+/* Returns true if the block ran to its end. */
 static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
   const uint32_t *const size = launch->grid.block;
   const uint32_t threads = size[0] * size[1] * size[2];
@@ -189,7 +189,7 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   const struct cpu_fibers_end end = rill__cpu_fibers_run(fibers, launch->code, block);
   if (RILL__LIKELY(!end.given_up)) return true;
   rill__cpu_fibers_free(&worker->fibers, SIZE_MAX);
-  if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
+  if (end.at_barrier + end.in_warp > 0) { /* otherwise assert_failed has reported it */
     lose_what_waits(launch, block->index, end.at_barrier, end.in_warp);
   }
   return false;
@@ -244,15 +244,15 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
 
 /* ---- submitting ---- */
 
-/* A value's place after `offset`.  An image does not say how arguments are aligned, but an alignment divides the
- * size of its type. */
+/* Returns the first suitable offset for a value.  An image does not record alignments, but the alignment of a type
+ * divides its size. */
 static size_t place_arg(size_t offset, size_t size) {
   const size_t divisor = size & (~size + 1);
   const size_t alignment = divisor == 0 || divisor > 64 ? 64 : divisor;
   return (offset + alignment - 1) / alignment * alignment;
 }
 
-enum { LABEL_MOST = 60 }; /* of what a fault tells */
+enum { LABEL_MOST = 60 }; /* characters of a label that a message shows */
 
 static void end_noted_launch(struct cpu_op *op) { rill__cpu_accesses_end(((struct launch *)op)->accesses); }
 
@@ -309,7 +309,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
 
 /* ---- occupancy ---- */
 
-/* A processor runs one block at a time. */
+/* A worker runs one block at a time. */
 static rill_status cpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared,
                                         uint32_t *blocks) {
   (void)kernel, (void)threads, (void)shared;
@@ -317,7 +317,7 @@ static rill_status cpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t th
   return RILL_OK;
 }
 
-/* Loops over a few hundred threads hide what a block costs; more only make the grid coarser. */
+/* A few hundred threads hide the cost of a block; more would only make the grid coarser. */
 static rill_status cpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit,
                                             uint32_t *threads, uint32_t *blocks) {
   enum { SUGGESTED = 256 };
@@ -333,11 +333,11 @@ static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind,
   static const char *const reasons[] = {
     [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches",
-    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel starts when the one in front has ended",
+    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel starts when the previous one has ended",
     [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events",
-    [RILL_ATTR_ACCESS_POLICY] = "a processor decides by itself what its caches keep",
+    [RILL_ATTR_ACCESS_POLICY] = "a processor has no control over what its caches keep",
     [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",
-    [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is memory like any other",
+    [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is ordinary memory",
   };
   _Static_assert(sizeof reasons / sizeof *reasons == RILL_ATTR_END_, "an answer for each attribute");
   (void)device;

@@ -1,9 +1,10 @@
-/* How much memory the cpu device has: a total that is read once, and what has been granted of it.
+/* Memory size of the cpu device: a total that is read once, and the amount granted.
  *
- * The total is the least of the machine's memory, the limits of control groups, what RLIMIT_AS and RLIMIT_DATA leave
- * when the device is set up, and RILL_CPU_MEMORY.  All memory of rill_alloc and of pools counts, of each kind: this
- * device has no other.  The system is not asked at each grant: like a GPU, the device refuses what its total does not
- * hold, whether or not the pages have been touched. */
+ * The total is the minimum of the machine's memory, the limits of control groups, what RLIMIT_AS and RLIMIT_DATA leave
+ * when the device is initialized, and RILL_CPU_MEMORY.  All memory of rill_alloc and of pools counts, of every kind,
+ * because this device has no other memory.  The system is not queried at each grant.  Like a GPU, the device refuses
+ * what exceeds its total, whether or not pages have been touched.
+ */
 #include "backends/cpu/cpu.h"
 
 #include <inttypes.h>
@@ -18,7 +19,8 @@ void rill__cpu_warn_of_setting(const char *name, const char *text, const char *i
   (void)fprintf(stderr, "rill: %s=%.40s is not %s\n", name, text, instead);
 }
 
-/* The power of two of a unit: "K", "KB" and "KiB" are 10, and so on to "T"; "" and "B" are 0.  -1: none. */
+/* Returns the power of two of a unit: 10 for "K", "KB" and "KiB", and so on up to "T"; 0 for "" and "B"; -1 if
+ * invalid. */
 static int unit_shift(const char *unit) {
   static const char letters[] = "KMGT";
   if (unit[0] == '\0' || strcmp(unit, "B") == 0) return 0;

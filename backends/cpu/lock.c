@@ -17,7 +17,7 @@ void rill__cpu_wake_one(_Atomic uint32_t *word) {
   (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Nobody holds it, or nobody who came through the fork. */
+/* Returns true if no thread of this generation holds the lock. */
 static bool is_free(uint32_t word, uint32_t generation) {
   return word == 0 || (word & ~(uint32_t)(CPU_GENERATION_STEP - 1)) != generation;
 }
@@ -33,7 +33,7 @@ void rill__cpu_lock_contended(struct cpu_lock *lock) {
     }
     cpu_relax();
   }
-  /* Whoever slept cannot know whether others still do, so it takes the lock as contended. */
+  /* A thread that slept cannot know whether others still sleep, so it takes the lock as contended. */
   const uint32_t contended = generation | CPU_LOCK_CONTENDED;
   for (;;) {
     uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);

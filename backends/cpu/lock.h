@@ -1,10 +1,10 @@
-/* Sleeping, waking, time, and the lock that everything in this backend uses.
+/* Sleep, wake, time, and the lock that this whole backend uses.
  *
- * The lock is a futex: free, held, or held with sleepers.  It spins shortly first, since all that is done under
- * it is short: nothing blocks, and no code of the user runs, while one is held.
+ * The lock is a futex: free, held, or held with sleepers.  It spins briefly first, because critical sections are short:
+ * nothing blocks and no user code runs while a lock is held.
  *
- * A fork can come while other threads hold locks.  They do not exist in the child, so there a lock that they
- * held is free: the word of a held lock carries the generation of the process, which the child raises.
+ * A fork can happen while other threads hold locks.  These threads do not exist in the child, so their locks are free
+ * there: the word of a held lock contains the generation of the process, and the child increments the generation.
  */
 #ifndef RILL_CPU_LOCK_H
 #define RILL_CPU_LOCK_H
@@ -15,7 +15,7 @@
 #include <time.h>
 
 struct cpu_lock {
-  _Atomic uint32_t word; /* 0: free; else generation | 1: held, generation | 2: held, others may sleep */
+  _Atomic uint32_t word; /* 0: free; generation | 1: held; generation | 2: held, others may sleep */
 };
 
 enum { CPU_LOCK_HELD = 1, CPU_LOCK_CONTENDED = 2, CPU_GENERATION_STEP = 4 };
@@ -24,7 +24,7 @@ extern _Atomic uint32_t rill__cpu_generation; /* a multiple of CPU_GENERATION_ST
 
 void rill__cpu_lock_contended(struct cpu_lock *lock);
 
-/* Sleeps while *word is `value`, until woken or `deadline`.  May return early. */
+/* Sleeps while *word equals `value`, until woken or until `deadline`.  May return early. */
 void rill__cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline);
 void rill__cpu_wake_one(_Atomic uint32_t *word);
 
@@ -46,11 +46,11 @@ static inline void cpu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  __asm__ volatile("isb" ::: "memory"); /* unlike yield, it takes some time on every core */
+  __asm__ volatile("isb" ::: "memory"); /* takes some time on every core, unlike yield */
 #endif
 }
 
-/* Nanoseconds of the monotonic clock. */
+/* Returns nanoseconds of the monotonic clock. */
 static inline uint64_t cpu_now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);

@@ -1,4 +1,4 @@
-/* What the system tells of this machine. */
+/* Reads properties of this machine from the system. */
 #include "backends/cpu/cpu.h"
 
 #include <sched.h>
@@ -15,8 +15,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* The levels of the x86-64 psABI.  Whether the system saves the wide registers is in what the compiler's run time
- * says of AVX; the rest is asked of the processor, since compilers differ in the names that they know. */
+/* Returns the level in the x86-64 psABI.  Whether the system saves the wide registers is included in the compiler
+ * runtime's answers for AVX.  The other features are read with CPUID, because compilers differ in the names that they
+ * know. */
 static uint32_t level_of_machine(void) {
   __builtin_cpu_init();
   unsigned a = 0, b = 0, c = 0, d = 0, extended = 0;
@@ -39,7 +40,7 @@ static uint32_t level_of_machine(void) {
 static uint32_t level_of_machine(void) { return 0; }
 #endif
 
-static _Atomic uint32_t most_level; /* of the environment; 0: nothing */
+static _Atomic uint32_t most_level; /* from RILL_CPU_LEVEL; 0 if unset */
 
 uint32_t rill__cpu_x86_level(void) {
   const uint32_t level = level_of_machine(), most = atomic_load_explicit(&most_level, memory_order_relaxed);
@@ -75,8 +76,8 @@ void rill__cpu_target(char *text, size_t size) {
   }
 }
 
-/* What the thread that set the device up may use.  Threads that come later may be bound to a single processor, as
- * OpenMP's are with OMP_PROC_BIND. */
+/* The affinity of the thread that initialized the device.  Later threads may be bound to a single processor, as OpenMP
+ * does with OMP_PROC_BIND. */
 static struct {
   uint32_t count;
   bool has_set;
@@ -85,7 +86,7 @@ static struct {
 
 void rill__cpu_processors_read(void) {
   own_processors.has_set = sched_getaffinity(0, sizeof own_processors.set, &own_processors.set) == 0;
-  const long online = sysconf(_SC_NPROCESSORS_ONLN); /* if there are more processors than the set has bits for */
+  const long online = sysconf(_SC_NPROCESSORS_ONLN); /* used if there are more processors than bits in the set */
   own_processors.count = own_processors.has_set ? (uint32_t)CPU_COUNT(&own_processors.set)
                          : online > 0           ? (uint32_t)online
                                                 : 1;
@@ -101,7 +102,7 @@ void rill__cpu_run_anywhere(void) {
 
 size_t rill__cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
-/* The first line of a file; false if there is none. */
+/* Reads the first line of a file.  Returns false if there is none. */
 static bool read_line(const char *path, char *line, size_t size) {
   RILL_WITHOUT_CANCEL();
   FILE *file = fopen(path, "re");
@@ -112,7 +113,7 @@ static bool read_line(const char *path, char *line, size_t size) {
   return read;
 }
 
-/* The value of the first line "key : value" of a file. */
+/* Reads the value of the first line "key : value" of a file. */
 static bool read_value(const char *path, const char *key, char *value, size_t size) {
   FILE *file = fopen(path, "re");
   if (file == NULL) return false;
@@ -147,8 +148,8 @@ uint32_t rill__cpu_clock_read(void) {
   return 0;
 }
 
-/* Below all that is mapped when this is asked for the first time nothing comes later, but what a program puts there on
- * purpose; and sizes are not taken for addresses. */
+/* Nothing is mapped below the lowest mapping found at the first call, unless a program maps it there on purpose.  The
+ * lower bound keeps sizes from being taken for addresses. */
 bool rill__cpu_may_be_address(uint64_t number) {
   static _Atomic uint64_t lowest;
   uint64_t known = atomic_load_explicit(&lowest, memory_order_relaxed);
@@ -161,7 +162,7 @@ bool rill__cpu_may_be_address(uint64_t number) {
   return number >= known && number <= GREATEST_ADDRESS;
 }
 
-/* What a limit of the process leaves beside what it has: a line of /proc/self/status, in kB. */
+/* Returns what a process limit leaves after current use.  `used`: name of a line in /proc/self/status, in kB. */
 static uint64_t left_of(const struct rlimit *limit, const char *used) {
   char text[64];
   if (limit->rlim_cur == RLIM_INFINITY) return UINT64_MAX;

@@ -9,10 +9,10 @@
 
 enum {
   ALIGNMENT = 256,
-  INLINE_BYTES = 8192 /* of a pageable source: kept in the operation itself */
+  INLINE_BYTES = 8192 /* a pageable source up to this size is stored in the operation */
 };
 
-/* Where the address sanitizer is in the process, what rounding adds is not to be accessed. */
+/* If an address sanitizer is in the process, poisons the bytes that rounding added. */
 typedef void poison_fn(const volatile void *p, size_t size);
 
 static void poison(const char *p, size_t size) {
@@ -31,21 +31,21 @@ static void poison(const char *p, size_t size) {
 }
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  /* Memory that may be shared between processes has its pages for itself (ipc.c). */
+  /* Memory that can be shared with other processes needs whole pages (ipc.c). */
   const size_t alignment = kind == RILL_MEMORY_DEVICE ? rill__cpu_page_bytes() : ALIGNMENT;
-  /* The system promises more than there is, so what has been granted is held against what there is. */
+  /* The system overcommits memory, so grants are limited to what exists. */
   if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
   const size_t rounded = (size + alignment - 1) / alignment * alignment;
   if (!rill__cpu_memory_grant(rounded)) return RILL_ERROR_OUT_OF_MEMORY;
   *out = aligned_alloc(alignment, rounded);
   if (*out == NULL) rill__cpu_memory_return(rounded);
   if (*out == NULL) return RILL_ERROR_OUT_OF_MEMORY;
-  rill__cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* which is what a free knows */
+  rill__cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* a free returns this size */
   poison((const char *)*out + size, rounded - size);
   return RILL_OK;
 }
 
-/* Backs core up: what is not refused inside a host call at once is where it would block. */
+/* Second check: refuses blocking calls inside a host call that core let through. */
 rill_status rill__cpu_wait_for_all(struct rill__device *device) {
   if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call();
   return rill__cpu_wait_status(device, rill__cpu_queues_synchronize(), 0);
@@ -64,7 +64,7 @@ static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_
   return free_unused(device, p, kind);
 }
 
-/* All host memory is the same to this device; unregistering waits, as freeing does. */
+/* To this device all host memory is the same.  Unregistering waits like freeing. */
 static rill_status cpu_memory_host_register(struct rill__device *device, void *p, size_t size) {
   (void)device, (void)p, (void)size;
   return RILL_OK;
@@ -75,7 +75,7 @@ static rill_status cpu_memory_host_unregister(struct rill__device *device, void 
   return rill__cpu_wait_for_all(device);
 }
 
-/* There is one place only, where it is already. */
+/* The device has one memory, so the data is there already. */
 static rill_status cpu_memory_prefetch(struct rill__stream *stream, const void *p, size_t size) {
   (void)stream, (void)p, (void)size;
   return RILL_OK;
@@ -95,8 +95,8 @@ struct copy {
   const char *src;
   size_t size;
   struct cpu_staged staged;
-  bool reads_caller;         /* `src` is the memory of a caller who waits */
-  _Alignas(16) char bytes[]; /* or a copy of it */
+  bool reads_caller;         /* `src` is pageable memory, and the caller waits until it has been read */
+  _Alignas(16) char bytes[]; /* copy of a small pageable source */
 };
 
 static void copy_bytes_of(struct cpu_op *op, uint64_t first, uint64_t end) {
@@ -121,12 +121,13 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
 
 static void end_copy(struct cpu_op *op) { rill__cpu_unstage(&((struct copy *)op)->staged); }
 
-/* A pageable source is taken at the call: right into place if the stream is idle, else into a copy of it.  If work of
- * the stream may still write it, or much is staged already, the call blocks until the stream has read the source. */
+/* A pageable source is read during the call: directly into the destination if the stream is idle, into staging memory
+ * otherwise.  If work of the stream may still write the source, or too much is staged already, the call blocks until
+ * the stream has read the source. */
 static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                                    uint32_t src_kind, size_t n) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  const bool pageable = src_kind == RILL_MEMORY_UNKNOWN && !queue->collects; /* a graph reads it when it runs */
+  const bool pageable = src_kind == RILL_MEMORY_UNKNOWN && !queue->collects; /* a graph reads the source when it runs */
   if ((pageable || n <= CPU_DIRECT_BYTES) && rill__cpu_queue_take(queue)) {
     memmove(dst, src, n);
     rill__cpu_queue_cancel(queue);
@@ -148,7 +149,7 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   op->dst = dst;
   op->size = n;
   op->staged = staged;
-  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* others may have submitted meanwhile */
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* other threads may submit */
   op->src = src;
   if (!op->reads_caller && staged.pages != NULL) op->src = staged.pages;
   if (!op->reads_caller && kept > 0) op->src = memcpy(op->bytes, src, kept);

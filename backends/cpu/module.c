@@ -19,12 +19,12 @@ static void cpu_module_needs(struct rill__device *device, char *text, size_t siz
   (void)snprintf(text, size, "%s%s", device->info.arch, rill__cpu_x86_level() > 1 ? " or a lower level" : "");
 }
 
-/* An image that lists no variables may have symbols. */
+/* An image that lists no variables may still have symbols for them. */
 static rill_status read_variables(struct cpu_module *part, const rill_bundle_image *image, const char *name) {
   const struct link_map *map = NULL;
   if (part->image->variable_count != 0) return RILL_OK;
-  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND, "where \"%s\" is loaded: %s",
-               name, dlerror());
+  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND,
+               "finding where \"%s\" is loaded: %s", name, dlerror());
   RILL_REQUIRE(rill__cpu_variables_read(image->data, image->size, map->l_addr, &part->variables),
                RILL_ERROR_OUT_OF_MEMORY, "no host memory for the variables of \"%s\"", name);
   return RILL_OK;
@@ -37,14 +37,15 @@ static void forget_objects(struct cpu_module *part) {
   part->objects = NULL;
 }
 
-/* Of an image whose kernels check what they access.  From here on there are red zones. */
+/* Reads the objects of an image whose kernels check their accesses.  From the first such image on, allocations have red
+ * zones. */
 static rill_status read_objects(struct rill__module *module, const rill_bundle_image *image) {
   struct cpu_module *part = rill__part(module);
   const char *name = module->base.label;
   const struct link_map *map = NULL;
   if (part->image->version < 7 || (part->image->flags & RILL_CPU_IMAGE_CHECKS) == 0) return RILL_OK;
-  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND, "where \"%s\" is loaded: %s",
-               name, dlerror());
+  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND,
+               "finding where \"%s\" is loaded: %s", name, dlerror());
   part->objects = calloc(1, sizeof *part->objects);
   const char *const why = part->objects == NULL
                               ? "no host memory"
@@ -93,7 +94,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
   return status;
 }
 
-/* Of a lost device, kernels may still be running. */
+/* On a lost device kernels may still be running, so their code and objects stay in memory. */
 static void cpu_module_unload(struct rill__module *module) {
   struct cpu_module *part = rill__part(module);
   if (part->objects != NULL) rill__access_end(module->base.device);
@@ -102,7 +103,7 @@ static void cpu_module_unload(struct rill__module *module) {
   if (!cpu_is_lost(module->base.device)) close_library(part);
 }
 
-/* What an image from outside holds is known when it is loaded. */
+/* The kernels of an image that is not from a bundle are known only after it was loaded. */
 static const char *read_kernels(const rill_bundle_image *part, struct rill__image *out) {
   (void)part;
   out->kernels_unknown = true;

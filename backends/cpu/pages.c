@@ -4,11 +4,9 @@
 
 #include <sys/mman.h>
 
-enum {
-  KEPT_MOST = 64
-}; /* pages of CPU_PAGES bytes: queues that are long for a while give and take them all the time */
+enum { KEPT_MOST = 64 }; /* blocks of CPU_PAGES bytes: a queue that stays long takes and frees them all the time */
 
-/* The first bytes of pages that are kept. */
+/* The first bytes of a cached block. */
 struct kept {
   struct kept *next;
 };
@@ -46,8 +44,8 @@ void *rill__cpu_pages_take(size_t size) {
   return pages != MAP_FAILED ? pages : NULL;
 }
 
-/* A process that has as many mappings as it may cannot cut one in two: then the memory goes back, and the addresses
- * stay. */
+/* If the process has as many mappings as it may have, munmap cannot split one.  The memory is then released, and the
+ * addresses stay mapped. */
 void rill__cpu_pages_free(void *pages, size_t size) {
   if (size == CPU_PAGES && keep(pages)) return;
   if (munmap(pages, size) != 0) (void)madvise(pages, size, MADV_DONTNEED);

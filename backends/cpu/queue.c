@@ -7,12 +7,12 @@
 #include <string.h>
 
 enum {
-  CHUNK_SMALL = 16384,        /* all of a chunk, with its head; the first is of this size, from malloc */
-  OP_ALIGNMENT = 64,          /* an operation is written by one processor and read by another */
-  MARKER_BYTES = OP_ALIGNMENT /* room for the operation that says "the next chunk" */
+  CHUNK_SMALL = 16384,        /* bytes, with its header; the first chunk is small, and from malloc */
+  OP_ALIGNMENT = 64,          /* a cache line: one processor writes an operation, and another one reads it */
+  MARKER_BYTES = OP_ALIGNMENT /* room for the operation that stands for "the next chunk" */
 };
 
-/* ---- life ---- */
+/* ---- creating ---- */
 
 rill_status rill__cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out) {
   struct cpu_queue *queue = aligned_alloc(_Alignof(struct cpu_queue), sizeof *queue);
@@ -31,7 +31,7 @@ rill_status rill__cpu_queue_new(struct rill__device *device, uint32_t level, str
 
 static bool is_large(const struct cpu_chunk *chunk) { return chunk->size > CHUNK_SMALL; }
 
-/* A chunk for at least `bytes`, NULL when memory ran out. */
+/* Returns a chunk for at least `bytes`, or NULL if memory ran out. */
 static struct cpu_chunk *new_chunk(size_t bytes, bool large) {
   size_t size = sizeof(struct cpu_chunk) + bytes;
   large |= size > CHUNK_SMALL;
@@ -55,7 +55,7 @@ void rill__cpu_queue_release(struct cpu_queue *queue) {
   if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) return;
   rill__cpu_queues_remove(queue);
   free_chunk(atomic_load_explicit(&queue->spare, memory_order_relaxed));
-  free_chunk(queue->head); /* nothing is pending: the head is in the last chunk */
+  free_chunk(queue->head); /* nothing is pending, so the head is in the last chunk */
   free(queue->job.claims);
   free(queue);
 }
@@ -73,8 +73,8 @@ void rill__cpu_queue_forget_chunks(struct cpu_queue *queue) {
 
 /* ---- submission ---- */
 
-/* A chunk at the tail with room for `size` bytes and a marker.  False when memory ran out.  That there is no spare one
- * says that the queue is getting long. */
+/* Adds a chunk at the tail with room for `size` bytes and a marker.  Returns false if memory ran out.  The new chunk is
+ * large if no spare one is left, because the queue is then getting long. */
 static bool grow_ring(struct cpu_queue *queue, size_t size) {
   struct cpu_chunk *chunk = atomic_exchange_explicit(&queue->spare, NULL, memory_order_acquire);
   if (chunk == NULL || capacity(chunk) < size + MARKER_BYTES) {
@@ -88,15 +88,14 @@ static bool grow_ring(struct cpu_queue *queue, size_t size) {
     marker->run = NULL;
     queue->tail->next = chunk;
   } else {
-    queue->head = chunk; /* nothing is published yet, so nobody else looks */
+    queue->head = chunk; /* nothing is published yet, so no other thread reads it */
   }
   queue->tail = chunk;
   queue->tail_offset = 0;
   return true;
 }
 
-/* Of a queue that has no owner, or one that has done all and finds nothing under the lock: its memory is filled from
- * the start again. */
+/* Refills the memory from its start if the queue has no owner and, checked under the lock, no operations. */
 static void rewind_if_empty(struct cpu_queue *queue) {
   if (queue->tail_offset == 0 || atomic_load(&queue->active)) return;
   if (atomic_load(&queue->submitted) != atomic_load(&queue->completed)) return; /* its last owner may take it again */
@@ -151,15 +150,15 @@ uint64_t rill__cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
 
 /* ---- the owner ---- */
 
-/* Publishes that another operation is done.  `wake_at` is looked at after that. */
+/* Publishes that another operation is done, and reads `wake_at` after that. */
 static void complete(struct cpu_queue *queue) {
   const uint64_t done = ++queue->done;
   atomic_store(&queue->completed, done);
   if (RILL__UNLIKELY(atomic_load(&queue->wake_at) <= done)) rill__cpu_queue_wake(queue, done);
 }
 
-/* Frees what a long queue has left, if it is empty indeed.  Of a queue of which nothing was taken since, `head`
- * may be another thread's, which grows it. */
+/* Frees the large chunk that a long queue has left, if the queue is really empty.  `head` may be read only if
+ * operations were taken since the last call; otherwise another thread may be growing the queue and changing it. */
 static void shrink(struct cpu_queue *queue) {
   struct cpu_chunk *spare = NULL, *large = NULL;
   queue->used = false;
@@ -176,9 +175,10 @@ static void shrink(struct cpu_queue *queue) {
   free_chunk(large);
 }
 
-/* Ends ownership of a queue that was found empty.  True if work has come and the caller is the owner again. */
+/* Ends ownership of a queue that was found empty.  Returns true if work has arrived and the caller is the owner
+ * again. */
 static bool go_on(struct cpu_queue *queue) {
-  const uint64_t done = queue->done; /* the next owner changes it */
+  const uint64_t done = queue->done; /* read now, because the next owner changes it */
   atomic_store(&queue->active, false);
   if (atomic_load(&queue->submitted) != done && !atomic_exchange(&queue->active, true)) return true;
   rill__cpu_queue_release(queue);
@@ -209,7 +209,7 @@ void rill__cpu_queue_cancel(struct cpu_queue *queue) {
   if (go_on(queue)) rill__cpu_workers_push(queue);
 }
 
-/* The operation at the head, or NULL. */
+/* Returns the operation at the head, or NULL. */
 static struct cpu_op *first_op(struct cpu_queue *queue) {
   if (queue->seen <= queue->done) {
     queue->seen = atomic_load_explicit(&queue->submitted, memory_order_acquire);
@@ -249,7 +249,7 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
   }
 }
 
-/* Hands the queue on if there is more to do. */
+/* Hands the queue over if it has more operations. */
 static void hand_on_or_leave(struct cpu_queue *queue) {
   while (first_op(queue) == NULL) {
     if (queue->used) shrink(queue);

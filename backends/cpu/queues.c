@@ -1,9 +1,10 @@
-/* All queues, for those who look at more than one.
+/* The lists of all queues.
  *
- * Each is in one of two lists.  It is put among the busy when something is submitted to it, and back among the idle by
- * who waits for all queues and finds it without work: so that wait costs nothing for queues that have none, and to
- * submit costs a look at `busy`.  Who submits stores `submitted` and then looks at `busy`; who puts it back clears
- * `busy` and then looks at `submitted`: in the order of those four accesses one of them sees what the other one did.
+ * Each queue is in one of two lists.  A submission adds it to the busy list.  A wait for all queues that finds it
+ * without work moves it back to the idle list.  Such a wait therefore costs nothing for queues without work, and a
+ * submission only has to read `busy`.  A submission stores `submitted` and then reads `busy`; the wait clears `busy`
+ * and then reads `submitted`.  These four accesses are sequentially consistent, so one of the threads sees what the
+ * other did.
  */
 #include "backends/cpu/schedule.h"
 
@@ -50,13 +51,13 @@ void rill__cpu_queues_add_busy(struct cpu_queue *queue) {
   cpu_release(&queues_lock);
 }
 
-/* ---- waiting for all ---- */
+/* ---- waiting for all queues ---- */
 
 static bool has_work(struct cpu_queue *queue) {
   return atomic_load(&queue->completed) != atomic_load(&queue->submitted);
 }
 
-/* Puts it among the idle, if it is.  Under the lock. */
+/* Moves the queue to the idle list if it has no work.  Call it under the lock. */
 static void put_queue_back(struct cpu_queue *queue) {
   if (queue->walkers != 0 || has_work(queue)) return;
   atomic_store(&queue->busy, false);
@@ -68,7 +69,7 @@ static void put_queue_back(struct cpu_queue *queue) {
   }
 }
 
-/* Adds a reference to a queue of the list, unless the last one has gone.  Under the lock. */
+/* Adds a reference to a listed queue, unless the last reference has been dropped.  Call it under the lock. */
 static bool retain_listed(struct cpu_queue *queue) {
   uint32_t references = atomic_load_explicit(&queue->references, memory_order_relaxed);
   while (references != 0) {
@@ -80,10 +81,10 @@ static bool retain_listed(struct cpu_queue *queue) {
   return false;
 }
 
-/* Releases the lock meanwhile; the queue stays where it is, so that the way on from it is known.  Keeps the queue in
- * place of `kept`. */
+/* Waits for the queue without the lock.  The queue stays in its list meanwhile, so that the caller can continue from
+ * it.  Keeps a reference to the queue in `kept`, and drops the previous one. */
 static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
-  if (!retain_listed(queue)) return true; /* it has no work */
+  if (!retain_listed(queue)) return true; /* a queue without references has no work */
   const uint64_t number = cpu_queue_submitted(queue);
   queue->walkers++;
   cpu_release(&queues_lock);
@@ -111,9 +112,9 @@ bool rill__cpu_queues_synchronize(void) {
   return reached;
 }
 
-/* ---- the end of waiting ---- */
+/* ---- lost devices ---- */
 
-/* Of idle ones too: one may be about to be put among the busy. */
+/* Includes idle queues, because one of them may be about to become busy. */
 void rill__cpu_queues_give_up(void) {
   const struct list *const lists[] = { &busy, &idle };
   cpu_acquire(&queues_lock);
@@ -131,9 +132,9 @@ void rill__cpu_queues_give_up(void) {
 void rill__cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
 void rill__cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 
-/* Other threads may have been anywhere in a queue when the process was forked, so no more of it is trusted than the
- * links from the head on and the count of what was submitted.  What pending operations held is given up: one may have
- * been about to end. */
+/* Other threads may have been anywhere in a queue when the process was forked.  Only the links from the head on and the
+ * number of submitted operations are trusted.  What pending operations owned is leaked, because one may have been in
+ * the middle of releasing it. */
 static void reset(struct cpu_queue *queue) {
   const uint64_t submitted = atomic_load(&queue->submitted);
   atomic_store(&queue->active, false);

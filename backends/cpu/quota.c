@@ -1,10 +1,12 @@
-/* How many processors and how much memory the control groups of this process leave it: a container with half of a
- * machine's time has all of its processors in the affinity.
+/* Reads how many processors and how much memory the control groups grant to this process.  A container that is limited
+ * to half of a machine's processor time still has all processors in its affinity mask.
  *
- * A group's limit counts, and that of every group that it is in, as far as they can be seen: inside a container the
- * mount begins at its own group.  For processors, version 2 has one file, "QUOTA PERIOD" with "max" for no limit;
- * version 1 two, and -1.  A part of a processor counts as one.  For memory, each version has a file with a number of
- * bytes: "max" of version 2 and a number beyond all memory of version 1 are no limit. */
+ * The limits of the process's group and of all its ancestors count, as far as they are visible: inside a container the
+ * mount starts at the container's own group.  For processors, version 2 has one file, "QUOTA PERIOD", with "max" for no
+ * limit; version 1 has two files, with -1 for no limit.  A fraction of a processor counts as one.  For memory, each
+ * version has a file with a number of bytes; no limit is "max" in version 2, and in version 1 a number larger than any
+ * memory.
+ */
 #include "backends/cpu/cpu.h"
 
 #include <stdio.h>
@@ -23,7 +25,7 @@ static bool read_number_file(const char *folder, const char *name, char *text, s
   return read;
 }
 
-/* UINT64_MAX: no limit. */
+/* Returns UINT64_MAX if there is no limit. */
 static uint64_t processors(const char *quota, const char *period) {
   char *end = NULL;
   const unsigned long long time = strtoull(quota, &end, 10), out_of = strtoull(period, NULL, 10);
@@ -31,7 +33,7 @@ static uint64_t processors(const char *quota, const char *period) {
   return time / out_of + (time % out_of != 0);
 }
 
-/* The limit that one group's folder states; UINT64_MAX: none. */
+/* Returns the limit set in one group's folder; UINT64_MAX if there is none. */
 typedef uint64_t read_limit_fn(const char *folder, bool version_2);
 
 static uint64_t processors_of(const char *folder, bool version_2) {
@@ -62,7 +64,7 @@ static bool is_in_list(const char *list, const char *word) {
   return false;
 }
 
-/* The path of the process's group in the hierarchy of version 2, or in that of the controller. */
+/* Finds the path of the process's group, in the hierarchy of version 2 or in that of a controller of version 1. */
 static bool find_group(const char *system, const char *controller, bool version_2, char *group, size_t size) {
   char path[PATH_BYTES], line[PATH_BYTES + 256];
   (void)snprintf(path, sizeof path, "%.900s/proc/self/cgroup", system);
@@ -80,7 +82,7 @@ static bool find_group(const char *system, const char *controller, bool version_
   return found;
 }
 
-/* The least limit on the way from a group up to the mount. */
+/* Returns the smallest limit of a group and its ancestors up to the mount. */
 static uint64_t limit_on_the_way(const char *top_folder, const char *root, const char *group, read_limit_fn *read_limit,
                                  bool version_2) {
   char folder[PATH_BYTES];
@@ -99,7 +101,7 @@ static uint64_t limit_on_the_way(const char *top_folder, const char *root, const
   return least;
 }
 
-/* `controller`: as version 1 names it. */
+/* `controller`: its name in version 1. */
 static uint64_t least_limit(const char *system, const char *controller, read_limit_fn *read_limit) {
   char path[PATH_BYTES], line[3 * PATH_BYTES], root[PATH_BYTES], mount[PATH_BYTES], group[PATH_BYTES];
   uint64_t least = UINT64_MAX;
@@ -107,7 +109,7 @@ static uint64_t least_limit(const char *system, const char *controller, read_lim
   FILE *file = fopen(path, "re");
   if (file == NULL) return least;
   while (fgets(line, sizeof line, file) != NULL) {
-    /* ... root mount options [more] - type source options */
+    /* format: ... root mount options [more] - type source options */
     const char *const type = strstr(line, " - ");
     if (type == NULL || sscanf(line, "%*s %*s %*s %1023s %1023s", root, mount) != 2) continue;
     const bool version_2 = strncmp(type, " - cgroup2 ", 11) == 0;

@@ -13,47 +13,47 @@
 
 enum {
   TICK_MS = 5,
-  SLEEPING_TICKS = 2, /* so long a step, or all threads of the process, must be seen asleep */
+  SLEEPING_TICKS = 2, /* number of consecutive ticks for which a step, or all threads of the process, must be asleep */
   LONGEST_TICKS = 200,
   PACER_STEPS = 64,
-  ALL_STEPS = 1000, /* for a thread that wants all work done: others may go on submitting */
-  KEEP_RANKS = 4,   /* a queue that was chosen gets another rank, one time in so many */
+  ALL_STEPS = 1000, /* for a thread that wants all work done, while others may still submit */
+  KEEP_RANKS = 4,   /* a chosen queue gets a new rank one time in four */
 };
 
 bool rill__cpu_scheduled;
 
-/* A thread of the host that waits; on its stack. */
+/* A waiting host thread; allocated on its stack. */
 struct request {
   struct request *next;
-  struct cpu_queue *queue; /* that it waits for to reach `number`; NULL: it waits for `steps` steps */
+  struct cpu_queue *queue; /* wait until it reaches `number`; NULL: wait for `steps` steps */
   uint64_t number, steps;
   _Atomic uint32_t woken;
 };
 
-/* A worker, on its stack. */
+/* A worker; allocated on its stack. */
 struct seat {
   struct cpu_worker *worker;
   pid_t thread;
 };
 
 static struct {
-  struct cpu_lock lock; /* of all that follows */
+  struct cpu_lock lock; /* protects the following fields */
 
-  /* the generator, and what it does with this seed */
+  /* state of the generator, and the habits that the seed selects */
   uint64_t random;
-  uint32_t early; /* of 256 submissions, after how many there are steps */
-  uint32_t most;  /* steps then */
-  bool by_rank;   /* the queue of the highest rank is chosen, else any */
+  uint32_t early; /* number of submissions out of 256 that are followed by steps */
+  uint32_t most;  /* maximum number of these steps */
+  bool by_rank;   /* choose the queue with the highest rank; false: choose any */
 
-  struct cpu_queue *ready; /* by `next_ready`, the last first */
+  struct cpu_queue *ready; /* linked by `next_ready`, last one first */
   struct request *requests;
-  struct seat *holder; /* has the turn; or NULL */
-  uint64_t turn;       /* its number */
+  struct seat *holder; /* has the turn; may be NULL */
+  uint64_t turn;       /* number of the turn */
   uint32_t idle;       /* workers that sleep until `calls` changes */
-  bool starting;       /* a worker is on its way */
-  bool lost;           /* steps are made without being asked for */
-  uint64_t asked;      /* how often threads of the host have called */
-  uint32_t unasked;    /* steps that the pacer wants */
+  bool starting;       /* a worker is being started */
+  bool lost;           /* steps are made without requests */
+  uint64_t asked;      /* number of requests by host threads */
+  uint32_t unasked;    /* steps requested by the pacer */
   bool paced;          /* the pacer is awake */
   _Atomic uint32_t calls, pace;
 } schedule;
@@ -67,10 +67,10 @@ static uint64_t draw(void) {
   return x ^ x >> 31;
 }
 
-/* 0 to `count` - 1. */
+/* Returns a number from 0 to `count` - 1. */
 static uint64_t draw_below(uint64_t count) { return draw() % count; }
 
-/* Not 0. */
+/* Returns a number other than 0. */
 static uint64_t draw_rank(void) { return draw() | 1; }
 
 void rill__cpu_schedule_read(void) {
@@ -88,7 +88,7 @@ void rill__cpu_schedule_read(void) {
   (void)fprintf(stderr, "rill: RILL_CPU_SCHEDULE=seed:%" PRIu64 "\n", settings->schedule_seed);
 }
 
-/* Takes a queue out of the ready ones. */
+/* Chooses a ready queue and removes it from the list. */
 static struct cpu_queue *choose_queue(void) {
   struct cpu_queue **chosen = &schedule.ready;
   uint64_t count = 0;
@@ -102,7 +102,7 @@ static struct cpu_queue *choose_queue(void) {
   return queue;
 }
 
-/* ---- requests, under the lock ---- */
+/* ---- requests; call these functions under the lock ---- */
 
 static bool may_step(void) {
   return schedule.holder == NULL && schedule.ready != NULL &&
@@ -123,14 +123,14 @@ static void answer(void) {
       continue;
     }
     *link = request->next;
-    /* From the store on the request may be gone: waking what is at its address then is harmless. */
+    /* After the store the request may no longer exist.  Waking whatever is at its address then is harmless. */
     _Atomic uint32_t *const word = &request->woken;
     atomic_store_explicit(word, 1, memory_order_release);
     rill__cpu_wake_one(word);
   }
 }
 
-/* Releases the lock, and calls a worker if there is something to do for one. */
+/* Releases the lock, and calls a worker if a step is to be made. */
 static void unlock_schedule(void) {
   bool start = false;
   if (may_step() && schedule.idle > 0) {
@@ -146,9 +146,9 @@ static void unlock_schedule(void) {
   cpu_release(&schedule.lock);
 }
 
-/* ---- the host ---- */
+/* ---- host threads ---- */
 
-/* Called under the lock, which it releases; returns when the request is answered, or at `until` if that is not 0. */
+/* Called under the lock, which it releases.  Returns when the request is answered, or at `until` if that is not 0. */
 static void ask_schedule(struct request *request, uint64_t until) {
   schedule.asked++;
   schedule.unasked = 0;
@@ -166,7 +166,7 @@ static void ask_schedule(struct request *request, uint64_t until) {
     const bool there = *link != NULL;
     if (there) *link = request->next;
     cpu_release(&schedule.lock);
-    if (there) return; /* else it is being answered */
+    if (there) return; /* otherwise it is being answered */
   }
 }
 
@@ -213,7 +213,7 @@ void rill__cpu_schedule_push(struct cpu_queue *queue) {
   unlock_schedule();
 }
 
-/* Also of a step that the turn was taken from, which may have done what somebody waits for. */
+/* Called also for a step that lost the turn, because it may have completed what a thread waits for. */
 static void end_step(const struct seat *seat) {
   if (schedule.holder == seat) {
     schedule.holder = NULL;
@@ -249,7 +249,7 @@ _Noreturn void rill__cpu_schedule_serve(struct cpu_worker *worker) {
   }
 }
 
-/* Takes the turn from who has it. */
+/* Takes the turn from the worker that has it. */
 static void take_turn(void) {
   schedule.holder = NULL;
   for (struct request *request = schedule.requests; request != NULL; request = request->next) request->steps = 0;
@@ -293,7 +293,7 @@ bool rill__cpu_schedule_share(struct cpu_queue *queue, struct cpu_op *op, uint64
   if (sharing == CPU_BY_PLACE) {
     cpu_acquire(&schedule.lock);
     job->first = draw_below(parts);
-    /* Numbers of 32 bits, so that their product is one of 64. */
+    /* 32-bit numbers only, so that their product fits into 64 bits */
     if (parts <= UINT32_MAX) job->stride = 1 + draw_below(parts);
     cpu_release(&schedule.lock);
     while (common_divisor(job->stride, parts) != 1) job->stride--;
@@ -312,7 +312,7 @@ bool rill__cpu_schedule_parts(struct cpu_queue *queue) {
   RILL_ASSERT(job->open && taken < job->parts, "an operation that is half run has parts left");
   cpu_acquire(&schedule.lock);
   const uint64_t end = taken + 1 + draw_below(job->parts - taken);
-  if (end < job->parts) queue->rank = draw_rank(); /* now is the time for others */
+  if (end < job->parts) queue->rank = draw_rank(); /* lets other queues run between the parts */
   cpu_release(&schedule.lock);
   atomic_store_explicit(&job->taken, end, memory_order_relaxed);
   job->open = end < job->parts;
@@ -329,7 +329,7 @@ bool rill__cpu_schedule_parts(struct cpu_queue *queue) {
 
 /* ---- the pacer ---- */
 
-/* Whether a thread of this process sleeps; also if that cannot be read. */
+/* Returns true if a thread of this process sleeps, and also if its state cannot be read. */
 static bool thread_sleeps(const char *number) {
   char path[64], line[512];
   (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", number);
@@ -356,13 +356,13 @@ static bool all_threads_sleep(void) {
   return all;
 }
 
-/* What the pacer has seen at its last looks. */
+/* What the pacer saw at its last checks. */
 struct looks {
   uint64_t turn, asked;
   uint32_t same, asleep;
 };
 
-/* True if what it looks at has been the same, and asleep, for long enough. */
+/* Returns true if the observed state has been unchanged, or asleep, for long enough. */
 static bool note_look(struct looks *looks, bool same, bool asleep) {
   if (!same) looks->same = looks->asleep = 0;
   looks->same++;

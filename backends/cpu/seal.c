@@ -1,4 +1,4 @@
-/* Images from outside of a bundle: shared objects that bear rillcc's seal (rill/device/cpu_image.h). */
+/* Images that are not from a bundle: shared objects with rillcc's seal (rill/device/cpu_image.h). */
 #include "backends/cpu/image.h"
 
 #include <elf.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 static uint32_t crc32_of(const unsigned char *data, size_t size) {
-  static const uint32_t table[16] = { /* by half bytes, of the polynomial 0xedb88320 */
+  static const uint32_t table[16] = { /* for 4 bits at a time, polynomial 0xedb88320 */
                                       0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                       0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c
@@ -43,9 +43,9 @@ const char *rill__cpu_read_parts(const void *data, size_t size, struct rill__ima
   const unsigned char *at = (const unsigned char *)data + (size - sizeof seal);
   memcpy(&seal, at, sizeof seal);
   if (memcmp(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic) != 0) {
-    return "it does not end in the seal of rillcc: it is cut off, or made by something else";
+    return "it does not end in rillcc's seal: it is truncated, or not made by rillcc";
   }
-  if (seal.version != RILL_CPU_IMAGE_SEAL_VERSION) return "its seal is of another version of rillcc";
+  if (seal.version != RILL_CPU_IMAGE_SEAL_VERSION) return "its seal is from a different version of rillcc";
   if (seal.size != size - sizeof seal) return "it is not as long as its seal says";
   out->work += size;
   if (seal.check != crc32_of(data, size - sizeof seal + offsetof(rill_cpu_image_seal, check))) {

@@ -1,8 +1,9 @@
-/* How much stack the kernels of an image need that was compiled at run time.
+/* Computes the stack that the kernels of an image compiled at run time need.
  *
- * The compiler tells the frame of each function, but not who calls whom.  Each kernel is one function, and all others
- * together are the most that one can be in at a time, unless they call themselves: that, only the guard of the stack
- * finds.  rillcc looks closer (tools/rillcc_lib/stacks.py, which says the same of what is added here). */
+ * The compiler reports the frame size of each function, but not the call graph.  Each kernel is one function.  The sum
+ * of all other frames is an upper bound of what a call chain needs, except with recursion, which only the stack's guard
+ * catches.  rillcc computes a tighter bound (tools/rillcc_lib/stacks.py, which also explains the constants added here).
+ */
 #include "backends/cpu/image.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static bool text_contains(const char *text, size_t length, const char *word) {
   return found != NULL && found + strlen(word) <= text + length;
 }
 
-/* Lines are "place:function TAB bytes TAB kind"; forms of a kernel are made by one template. */
+/* Lines have the form "place:function TAB bytes TAB kind".  The functions of kernels are instances of one template. */
 bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size) {
   uint64_t kernel = 0, others = 0;
   for (const char *line = sizes; *line != '\0';) {
@@ -42,7 +43,7 @@ bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t 
   }
   *need = kernel + others + RESERVE;
   if (*need <= LIMIT) return true;
-  (void)snprintf(why, why_size, "error: a kernel needs %llu bytes of stack, %d are the most: an array is too large",
+  (void)snprintf(why, why_size, "error: a kernel needs %llu bytes of stack, but the limit is %d: an array is too large",
                  (unsigned long long)*need, LIMIT);
   return false;
 }

@@ -5,7 +5,7 @@
 
 static rill_status cpu_stream_create(struct rill__stream *stream) {
   struct cpu_stream *part = rill__part(stream);
-  /* Nothing here is ordered against a null stream, so `blocking` asks for nothing. */
+  /* There is no null stream to order against, so `blocking` has no effect. */
   return rill__cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
 }
 
@@ -62,14 +62,14 @@ struct host_call {
   struct cpu_op op;
   rill_host_fn fn;
   void *user;
-  uint64_t stream; /* its id */
+  uint64_t stream; /* id of the stream */
 };
 
 static bool run_host_call(struct cpu_queue *queue, struct cpu_op *op) {
   const struct host_call *call = (const struct host_call *)op;
   const uint32_t generation = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed);
   rill__call_host(call->stream, call->fn, call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
-  /* In the child of a fork inside fn this worker is the only thread and its queue has been reset. */
+  /* In the child of a fork inside fn, this worker is the only thread and its queue has been reset. */
   if (atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
   return true;
 }
@@ -79,7 +79,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
   struct host_call *call = NULL;
   RILL_TRY(rill__cpu_queue_begin(queue, sizeof *call, &call));
   call->op.run = run_host_call;
-  call->op.when_lost = true; /* it gets the status */
+  call->op.when_lost = true; /* fn is called with the status */
   call->op.end = NULL;
   call->fn = fn;
   call->user = user;

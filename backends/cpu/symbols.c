@@ -1,9 +1,10 @@
-/* What the symbols of an image tell: its variables, if it lists none, and what an image that checks its kernels has in
- * memory.  What rill_module_compile and rillcc make keeps them.
+/* Reads the symbols of an image: its variables, if the image lists none, and the objects in memory of an image that
+ * checks its kernels.  rill_module_compile and rillcc keep these symbols.
  *
- * A variable that the host may ask for is `__constant__` or `__device__`, outside namespaces, neither static nor const
- * (docs/reference/KERNELS.md).  Its symbol is then the plain name: whatever is static or inside something is called
- * "_Z...". It lies where the image can be written, which neither constants nor the tables of kernels do. */
+ * A variable that the host can look up is `__constant__` or `__device__`, outside namespaces, and neither static nor
+ * const (docs/reference/KERNELS.md).  Its symbol is the plain name, while static and nested variables have names that
+ * start with "_Z".  It lies in writable memory, unlike constants and the tables of kernels.
+ */
 #include "backends/cpu/image.h"
 
 #include <elf.h>
@@ -30,7 +31,7 @@ static bool read_section(const struct file *file, size_t index, ElfW(Shdr) * out
   return true;
 }
 
-/* Finds the table of symbols and that of their names, which ends in a zero. */
+/* Finds the symbol table and its string table, and checks that the latter ends in a zero. */
 static bool find_tables(struct file *file) {
   if (file->header.e_shoff == 0 || file->header.e_shentsize != sizeof file->symbols) return false;
   for (size_t i = 1; read_section(file, i, &file->symbols); i++) {
@@ -56,7 +57,7 @@ static bool is_writable(const struct file *file, const ElfW(Sym) * symbol) {
   return writable;
 }
 
-/* An identifier that is not the compiler's, nor this library's own. */
+/* Returns true for an identifier that is reserved neither by the compiler nor by this library. */
 static bool is_symbol(const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const bool reserved = name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'));
@@ -64,7 +65,7 @@ static bool is_symbol(const char *name) {
          strcmp(name, RILL_CPU_IMAGE_SYMBOL) != 0;
 }
 
-/* The name of the symbol's variable, or NULL. */
+/* Returns the name of the symbol's variable, or NULL. */
 static const char *variable_at(const struct file *file, size_t i, ElfW(Sym) * symbol) {
   memcpy(symbol, file->data + file->symbols.sh_offset + i * sizeof *symbol, sizeof *symbol);
   if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_shndx == SHN_UNDEF ||
@@ -89,7 +90,7 @@ bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, str
     count++;
   }
   if (count == 0) return true;
-  out->list = malloc(count * sizeof *out->list + letters); /* the names are after it */
+  out->list = malloc(count * sizeof *out->list + letters); /* followed by the names */
   if (out->list == NULL) return false;
   char *text = (char *)&out->list[count];
   for (size_t i = 0; i < symbols; i++) {
@@ -104,7 +105,7 @@ bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, str
   return true;
 }
 
-/* ---- what an image that checks itself has in memory ---- */
+/* ---- objects of an image that checks itself ---- */
 
 static size_t thread_local_bytes(const struct file *file) {
   for (size_t i = 0; i < file->header.e_phnum; i++) {
@@ -132,14 +133,14 @@ static void find_segments(const struct file *file, uintptr_t base, struct cpu_ob
   }
 }
 
-/* Whether the rest of a mangled name may follow its last identifier: "E", or the number of one of several. */
+/* Returns true if `rest` can follow the last identifier of a mangled name: "E", or a discriminator such as "_0". */
 static bool ends_name(const char *rest) {
   if (*rest == 'E') rest++;
   if (*rest == '_') rest += 1 + strspn(rest + 1, "0123456789_");
   return *rest == '\0' || *rest == '.';
 }
 
-/* The last identifier of a symbol, in `length` letters: "s" of "_ZZL11rill_body_kPfE1s". */
+/* Returns the last identifier of a symbol and its length: "s" of "_ZZL11rill_body_kPfE1s". */
 static const char *identifier_of(const char *symbol, size_t *length) {
   const size_t all = strlen(symbol);
   *length = all;
@@ -167,7 +168,7 @@ static int by_begin(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* For as many objects, and as many letters of their names, as there are at most. */
+/* Allocates memory for the largest possible number of objects and letters of names. */
 static bool make_room(const struct file *file, struct cpu_objects *out) {
   const size_t symbols = file->symbols.sh_size / sizeof(ElfW(Sym));
   size_t letters = 1;
@@ -182,7 +183,7 @@ static bool make_room(const struct file *file, struct cpu_objects *out) {
   return out->variables.objects != NULL && out->locals.objects != NULL && out->names != NULL;
 }
 
-/* Adds an object; `text`: room for its name, of which what is left is returned. */
+/* Adds an object.  `text`: room for its name; returns the room that is left. */
 static char *add_object(struct cpu_object_list *list, uintptr_t begin, size_t size, const char *symbol, char *text) {
   size_t length = 0;
   const char *const name = identifier_of(symbol, &length);
@@ -198,7 +199,7 @@ const char *rill__cpu_objects_read(const void *data, size_t size, uintptr_t base
   memcpy(&file.header, data, sizeof file.header);
   *out = (struct cpu_objects){ .begin = 0 };
   if (!find_tables(&file)) return "it has no symbols";
-  if (!make_room(&file, out)) return "no host memory for what it has in memory";
+  if (!make_room(&file, out)) return "no host memory for the list of its variables";
   out->local_bytes = thread_local_bytes(&file);
   find_segments(&file, base, out);
   char *text = out->names;
@@ -208,7 +209,7 @@ const char *rill__cpu_objects_read(const void *data, size_t size, uintptr_t base
     if (name == NULL) continue;
     const bool local = (symbol.st_info & 0xf) == STT_TLS;
     if (local && strcmp(name, RILL_CPU_CHECK_STATE) == 0) {
-      has_state = true; /* which no kernel accesses */
+      has_state = true; /* no kernel accesses it */
       out->state = symbol.st_value;
       continue;
     }

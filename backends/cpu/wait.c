@@ -1,12 +1,13 @@
-/* Waiting for a queue to reach a number. */
+/* Waits until a queue has reached a number. */
 #include "backends/cpu/schedule.h"
 
 enum { WAIT_SPIN_NS = 30000 };
 
-/* ---- the heap of those who wait, under waiters_lock ----
+/* ---- the heap of waiters, under waiters_lock ----
  *
- * Putting one in looks at the first alone.  Whoever takes the first out merges those below it in pairs, so a merge is
- * paid for by one that came: log n in the mean. */
+ * An insertion compares with the root only.  A removal of the root merges its children in pairs.  Each insertion pays
+ * for one merge, so the amortized cost is O(log n).
+ */
 
 static void place_waiter(struct cpu_waiter *waiter, struct cpu_waiter **link) {
   waiter->beside = *link;
@@ -15,7 +16,7 @@ static void place_waiter(struct cpu_waiter *waiter, struct cpu_waiter **link) {
   *link = waiter;
 }
 
-/* Puts the later one below the other, and returns that.  Neither is anywhere. */
+/* Makes the element with the larger number a child of the other, and returns the other.  Neither may be in a heap. */
 static struct cpu_waiter *merge(struct cpu_waiter *a, struct cpu_waiter *b) {
   struct cpu_waiter *const first = b->number < a->number ? b : a;
   place_waiter(first == a ? b : a, &first->below);
@@ -81,7 +82,7 @@ void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
     } else if (waiter->waker != NULL) {
       waiter->waker->wake(waiter->waker);
     } else {
-      /* From the store on the waiter may be gone: waking what is at its address then is harmless. */
+      /* After the store the waiter may no longer exist.  Waking whatever is at its address then is harmless. */
       _Atomic uint32_t *const word = &waiter->woken;
       atomic_store_explicit(word, 1, memory_order_release);
       rill__cpu_wake_one(word);
@@ -91,11 +92,11 @@ void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
 
 /* ---- waiting ---- */
 
-/* Puts a waiter into the heap; false, and it is not there, if there is nothing to wait for. */
+/* Inserts a waiter into the heap.  Returns false without inserting it if there is nothing to wait for. */
 static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   cpu_acquire(&queue->waiters_lock);
   put_in(queue, waiter);
-  /* Whoever loses the device comes here afterwards, to wake all who wait. */
+  /* A thread that loses the device takes this lock afterwards, to wake all waiters. */
   const bool waits = atomic_load(&queue->completed) < waiter->number && !cpu_is_lost(queue->device);
   if (!waits) take_waiter_out(queue, waiter);
   cpu_release(&queue->waiters_lock);
@@ -104,7 +105,7 @@ static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
 
 bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
 
-/* Looks for a while; false if it took too long. */
+/* Polls until the number is reached.  Returns false if that takes too long. */
 static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until) {
   do {
     for (int i = 0; i < 8; i++) {
@@ -136,16 +137,16 @@ bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns,
     if (was_there) take_waiter_out(queue, &waiter);
     cpu_release(&queue->waiters_lock);
     if (was_there) break;
-    /* It was taken out just now, and is being woken. */
+    /* it was removed at this moment, and is being woken */
     while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) rill__cpu_sleep(&waiter.woken, 0, NULL);
   }
   return cpu_queue_reached(queue, number);
 }
 
-/* ---- memory of the caller ---- */
+/* ---- reading the caller's memory ---- */
 
-/* Of the two accesses to `reading` one is the first.  If the operation's, the caller sees it; if the caller's, who has
- * seen that the device is lost, the operation sees that too. */
+/* One of the two accesses to `reading` comes first.  If it is the operation's, the caller sees it.  If it is the
+ * caller's, which has seen that the device is lost, the operation sees that also. */
 bool rill__cpu_queue_begin_reading(struct cpu_queue *queue) {
   (void)atomic_exchange(&queue->reading, queue->done + 1);
   return !cpu_is_lost(queue->device);

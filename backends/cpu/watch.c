@@ -1,5 +1,5 @@
-/* The watcher: a thread that sees to it that no ready queue waits for workers that block, and does for workers that
- * fell what they cannot do themselves. */
+/* The watcher: a thread that starts further workers when ready queues wait because all workers are blocked, and that
+ * cleans up after workers that faulted. */
 #include "backends/cpu/fault.h"
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
@@ -8,7 +8,7 @@
 
 enum { TICK_NS = 1000000 };
 
-/* ---- calling it ---- */
+/* ---- calling the watcher ---- */
 
 bool rill__cpu_workers_needs_watcher(void) {
   if (atomic_load_explicit(&rill__cpu_workers.watch, memory_order_relaxed) != 0) return false;
@@ -18,7 +18,7 @@ bool rill__cpu_workers_needs_watcher(void) {
 
 static void *watch(void *unused);
 
-/* 0, or why it could not be started. */
+/* Returns 0, or the error code if the thread could not be started. */
 static int start(void) {
   cpu_acquire(&rill__cpu_workers.lock);
   const bool exists = rill__cpu_workers.watcher_exists;
@@ -27,7 +27,7 @@ static int start(void) {
   const int code = exists ? 0 : rill__cpu_thread_start(watch, NULL);
   if (code == 0) return 0;
   cpu_acquire(&rill__cpu_workers.lock);
-  rill__cpu_workers.watcher_exists = false; /* the next one to find all workers busy tries again */
+  rill__cpu_workers.watcher_exists = false; /* the next thread that finds all workers busy tries again */
   atomic_store_explicit(&rill__cpu_workers.watch, 0, memory_order_relaxed);
   cpu_release(&rill__cpu_workers.lock);
   return code;
@@ -44,10 +44,10 @@ rill_status rill__cpu_workers_start_watcher(void) {
   return RILL_OK;
 }
 
-/* ---- workers that fell ---- */
+/* ---- workers that faulted ---- */
 
-/* From here on the worker is the watcher's.  What it pushed is seen: the watcher clears `watch` and then looks at
- * `fallen`. */
+/* From here on the watcher owns the worker.  The pushed worker is not missed, because the watcher clears `watch` before
+ * it reads `fallen`. */
 _Noreturn void rill__cpu_workers_fall(struct cpu_worker *public) {
   static _Atomic uint32_t never;
   struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;
@@ -69,7 +69,7 @@ static void bury(struct cpu_worker *worker) {
   if (last) rill__cpu_queue_hand_on(worker->queue);
 }
 
-/* The first fault is the cause. */
+/* Reports the oldest fault first, because it is the cause of the others. */
 static void bury_fallen(void) {
   struct cpu_workers_worker *list = atomic_exchange(&rill__cpu_workers.fallen, NULL), *fallen = NULL;
   if (list == NULL) return;
@@ -83,10 +83,10 @@ static void bury_fallen(void) {
   rill__cpu_queues_give_up();
 }
 
-/* ---- its life ---- */
+/* ---- the watcher's thread ---- */
 
-/* Starts workers if nothing has moved since the last tick: a quarter more each time, so that many operations that
- * block are soon outnumbered.  False if nothing is ready any more. */
+/* Starts workers if no queue was taken since the last tick: a quarter more each time, so that even many blocking
+ * operations are soon outnumbered.  Returns false if no queue is ready. */
 static bool look_after(uint64_t *turns) {
   cpu_acquire(&rill__cpu_workers.lock);
   const bool ready = rill__cpu_workers.ready_count > 0;
@@ -105,7 +105,7 @@ static bool look_after(uint64_t *turns) {
 
 static void *watch(void *unused) {
   (void)unused;
-  rill__errors_suspend(); /* its record is made now: malloc may not be usable any more when a kernel has faulted */
+  rill__errors_suspend(); /* allocates the error record now: malloc may be unusable after a fault */
   for (;;) {
     bury_fallen();
     while (atomic_load_explicit(&rill__cpu_workers.watch, memory_order_acquire) == 0)

@@ -16,17 +16,17 @@
 #include <unistd.h>
 
 enum {
-  BASE_WORKERS = 4,          /* at least, unless somebody has chosen */
-  SPIN_NS = 50000,           /* about what waking a sleeping worker costs */
-  IDLE_NS = 2000000000,      /* after which a worker beyond the base number ends, and large stacks go */
-  STACK_BYTES = 9 << 20,     /* for kernels, which need up to 8 MiB (tools/rillcc_lib/stacks.py) */
-  STACK_GUARD_BYTES = 65536, /* below it */
-  TURN = 32                  /* operations of a queue before another one of its level gets its turn */
+  BASE_WORKERS = 4,          /* minimum, if the number was not set */
+  SPIN_NS = 50000,           /* about the cost of waking a sleeping worker */
+  IDLE_NS = 2000000000,      /* idle time after which a surplus worker ends and large stacks are freed */
+  STACK_BYTES = 9 << 20,     /* kernels need up to 8 MiB (tools/rillcc_lib/stacks.py) */
+  STACK_GUARD_BYTES = 65536, /* guard below the stack */
+  TURN = 32                  /* operations of a queue before another one of the same level is served */
 };
 
 struct cpu_workers rill__cpu_workers;
 
-/* A worker's mapping: the worker, the stack of its signal handlers, its shared memory. */
+/* The mapping of a worker contains the worker, the alternate signal stack, and shared memory. */
 enum {
   WORKER_BYTES = 4096,
   MAPPING_BYTES = WORKER_BYTES + CPU_FAULT_STACK_BYTES + (CPU_SHARED_BYTES + 4095) / 4096 * 4096
@@ -66,7 +66,7 @@ int rill__cpu_thread_start(void *(*run)(void *), void *arg) {
 
 static void *work(void *worker);
 
-/* Starts a worker that `workers` and `coming` count already. */
+/* Starts a worker that is already included in `workers` and `coming`. */
 static int start_worker(void) {
   struct cpu_workers_worker *worker =
       mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -84,11 +84,11 @@ static int start_worker(void) {
   return code;
 }
 
-/* ---- how many ---- */
+/* ---- number of workers ---- */
 
 static struct cpu_workers_option {
-  _Atomic uint32_t asked;      /* by the program; 0: nothing */
-  _Atomic uint32_t by_default; /* of the environment; 0: nothing */
+  _Atomic uint32_t asked;      /* set by the program; 0 if not set */
+  _Atomic uint32_t by_default; /* from the environment; 0 if not set */
 } option;
 
 void rill__cpu_workers_read_count(void) {
@@ -106,7 +106,7 @@ void rill__cpu_workers_read_count(void) {
   rill__cpu_warn_of_setting("RILL_CPU_WORKERS", text, instead);
 }
 
-/* 0 if it is neither set nor in the environment. */
+/* Returns 0 if the number was set neither by the program nor in the environment. */
 static uint32_t chosen_workers(void) {
   const uint32_t asked = atomic_load(&option.asked);
   return asked != 0 ? asked : atomic_load(&option.by_default);
@@ -117,7 +117,8 @@ uint32_t rill__cpu_workers_count(void) {
   return chosen != 0 ? chosen : rill__cpu_count();
 }
 
-/* Whoever has not chosen gets a few more, so that a few operations that block hold nothing up.  Under the lock. */
+/* Uses a few more workers if the number was not set, so that a few blocking operations delay nothing.  Call it under
+ * the lock. */
 static void apply_workers(void) {
   const uint32_t count = rill__cpu_workers_count();
   atomic_store(&rill__cpu_workers.processors, count);
@@ -128,7 +129,7 @@ void rill__cpu_workers_set_count(uint32_t count) {
   cpu_acquire(&rill__cpu_workers.lock);
   atomic_store(&option.asked, count);
   apply_workers();
-  /* Those that are too many find that out before they sleep again. */
+  /* Surplus workers notice that before they sleep again. */
   struct cpu_workers_worker *list = rill__cpu_workers.asleep;
   rill__cpu_workers.asleep = NULL;
   for (struct cpu_workers_worker *worker = list; worker != NULL; worker = worker->next_asleep) {
@@ -138,7 +139,7 @@ void rill__cpu_workers_set_count(uint32_t count) {
   cpu_release(&rill__cpu_workers.lock);
   while (list != NULL) {
     struct cpu_workers_worker *const worker = list;
-    list = worker->next_asleep; /* until it is woken */
+    list = worker->next_asleep; /* read before the worker is woken, which may change it */
     atomic_store_explicit(&worker->woken, 1, memory_order_release);
     rill__cpu_wake_one(&worker->woken);
   }
@@ -173,7 +174,7 @@ bool rill__cpu_workers_add(void) {
   return room && start_worker() == 0;
 }
 
-/* ---- who is called when there is work ---- */
+/* ---- calling workers ---- */
 
 struct cpu_workers_call rill__cpu_workers_find(uint32_t limit) {
   struct cpu_workers_call call = { .wake = rill__cpu_workers.asleep };
@@ -224,13 +225,13 @@ void rill__cpu_workers_push(struct cpu_queue *queue) {
     watcher = call.wake == NULL && !call.start && rill__cpu_workers_needs_watcher();
   }
   RILL_ASSERT(rill__cpu_workers.ready_count <= rill__cpu_workers.coming || rill__cpu_workers.asleep == NULL,
-              "nobody sleeps while more queues are ready than workers are on their way");
+              "no worker sleeps while more queues are ready than workers are on their way");
   cpu_release(&rill__cpu_workers.lock);
   rill__cpu_workers_make(call);
   if (watcher) rill__cpu_workers_call_watcher();
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static struct cpu_queue *take_ready(void) {
   for (uint32_t level = 0; level < CPU_LEVELS; level++) {
     struct cpu_queue *queue = rill__cpu_workers.ready[level].first;
@@ -254,7 +255,7 @@ bool rill__cpu_workers_wants_other(uint32_t level, uint32_t count) {
   return (work & before) != 0 || (count % TURN == TURN - 1 && (work & before_or_same) != 0);
 }
 
-/* ---- the life of a worker ---- */
+/* ---- a worker's thread ---- */
 
 /* Polls for work for a while.  Called and returns under the lock. */
 static void spin(void) {
@@ -268,8 +269,8 @@ static void spin(void) {
   rill__cpu_workers.coming--;
 }
 
-/* Whether a worker that slept too long for one beyond the base number ends.  Takes it off the list if so.  The base
- * number of workers that stay have the lowest numbers. */
+/* Decides whether a worker whose sleep timed out ends, and removes it from the list if it does.  Workers numbered below
+ * the base number stay. */
 static bool ends(void) {
   if (!self->asleep || rill__cpu_workers.workers <= rill__cpu_workers.base) return false;
   if (self->public.number < rill__cpu_workers.base) return false;
@@ -280,7 +281,7 @@ static bool ends(void) {
   return true;
 }
 
-/* Sleeps until called; false if the worker is to end.  Called and returns under the lock. */
+/* Sleeps until called.  Returns false if the worker has to end.  Called and returns under the lock. */
 static bool sleep_until_called(void) {
   RILL_ASSERT(rill__cpu_workers.ready_count == 0, "a worker sleeps only when nothing is ready");
   bool for_a_while =
@@ -306,7 +307,7 @@ static bool sleep_until_called(void) {
   return true;
 }
 
-/* So that a fault there is known for what it is. */
+/* Finds the worker's stack, so that a stack overflow is reported as such. */
 static void find_stack(struct cpu_worker *worker) {
   pthread_attr_t attributes;
   void *stack = NULL;
@@ -319,7 +320,7 @@ static void find_stack(struct cpu_worker *worker) {
   (void)pthread_attr_destroy(&attributes);
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void number_worker(struct cpu_worker *worker) {
   while (rill__cpu_workers.numbers[worker->number]) worker->number++;
   rill__cpu_workers.numbers[worker->number] = true;
@@ -355,7 +356,7 @@ static void *work(void *worker) {
       cpu_acquire(&rill__cpu_workers.lock);
       spun = false;
     } else if (!spun && rill__cpu_workers.coming + 1 < cpu_workers_processors()) {
-      spin(); /* a processor is left for those who have something to do */
+      spin(); /* one processor is left for threads that have work */
       spun = true;
     } else {
       if (!sleep_until_called()) break;

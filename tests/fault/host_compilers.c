@@ -99,9 +99,9 @@ static void check_script(const char *body, rill_status status, const char *text)
 }
 
 static void ended_by_signals(void) {
-  check_script("kill -SEGV $$", RILL_ERROR_BACKEND, "was ended by signal 11");
-  check_script("kill -HUP $$", RILL_ERROR_BACKEND, "was ended by signal 1");
-  check_script("echo some words; kill -KILL $$", RILL_ERROR_BACKEND, "was ended by signal 9");
+  check_script("kill -SEGV $$", RILL_ERROR_BACKEND, "was killed by signal 11");
+  check_script("kill -HUP $$", RILL_ERROR_BACKEND, "was killed by signal 1");
+  check_script("echo some words; kill -KILL $$", RILL_ERROR_BACKEND, "was killed by signal 9");
 }
 
 static void says_megabytes(void) {
@@ -127,8 +127,8 @@ static void says_megabytes(void) {
 static void says_nothing(void) { check_script("exit 1", RILL_ERROR_INVALID_ARGUMENT, "does not say why"); }
 
 static void makes_nothing(void) {
-  check_script("exit 0", RILL_ERROR_BACKEND, "made nothing, and ended with status 0");
-  check_script("c++ \"$@\" && rm \"$out\"", RILL_ERROR_BACKEND, "made nothing");
+  check_script("exit 0", RILL_ERROR_BACKEND, "wrote no output and exited with status 0");
+  check_script("c++ \"$@\" && rm \"$out\"", RILL_ERROR_BACKEND, "wrote no output");
 }
 
 static void makes_garbage(void) {
@@ -137,7 +137,7 @@ static void makes_garbage(void) {
   check_script("head -c 100000 /dev/zero > \"$out\"", RILL_ERROR_BACKEND, "it is not an ELF file");
   check_script("c++ \"$@\" && head -c 3000 \"$out\" > \"$tmp/part\" && mv \"$tmp/part\" \"$out\"", RILL_ERROR_BACKEND,
                "it is truncated");
-  check_script("mkdir \"$out\"", RILL_ERROR_BACKEND, "reading what");
+  check_script("mkdir \"$out\"", RILL_ERROR_BACKEND, "reading the output of");
   check_script("echo 'int x;' | c++ -x c++ -shared -fPIC -o \"$out\" -", RILL_ERROR_BACKEND, "rill_cpu_image");
 }
 

@@ -188,7 +188,7 @@ class Names(WithProgram):
         self.assertEqual(set(os.listdir(self.folder)), before)
         done = self.run_program(RILL_CPU_KEEP_IMAGES="kept")
         self.assertEqual(done.returncode, 1)
-        self.assertIn('RILL_CPU_KEEP_IMAGES is "kept", which is no absolute path', done.stderr)
+        self.assertIn('RILL_CPU_KEEP_IMAGES is "kept", which is not an absolute path', done.stderr)
         done = self.run_program(RILL_CPU_KEEP_IMAGES=self.path("none"))
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"RILL_CPU_KEEP_IMAGES\): .*/none: No such file or directory")
