@@ -20,7 +20,7 @@ static const struct {
 #include "backends/gpu/gpu_api.def"
 };
 
-static void *library; /* stays open: drivers do not survive being closed */
+static void *library; /* never closed: drivers do not survive dlclose */
 
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)), "dlsym gives functions as void *");
 
@@ -71,12 +71,13 @@ static bool fill_rtc(void *from) {
 
 static bool rtc_found;
 
-/* The one inside the driver's library, where there is one, is of its version; so is one in the same folder. */
+/* Prefers the compiler inside the driver's library, and then one in the same folder, because their versions match the
+ * driver. */
 static void find_rtc(void) {
   static const char *const beside[] = { GPU_RTC_BESIDE NULL }, *const names[] = { GPU_RTC_LIBRARIES, NULL };
   if (GPU_RTC_SYMBOL != NULL && gpu_has_symbol(GPU_RTC_SYMBOL)) rtc_found = fill_rtc(library);
   for (size_t i = 0; beside[i] != NULL && library != NULL && !rtc_found; i++) {
-    void *opened = gpu_library_beside(library, beside[i]); /* stays open, as all of the vendor's do */
+    void *opened = gpu_library_beside(library, beside[i]); /* never closed, like all vendor libraries */
     rtc_found = opened != NULL && fill_rtc(opened);
   }
   for (size_t i = 0; names[i] != NULL && !rtc_found; i++) {

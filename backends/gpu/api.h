@@ -1,4 +1,5 @@
-/* The vendor's library as a table of functions.  Included by the vendor.h, between its types and its functions. */
+/* The vendor's library as a table of functions.  The vendor's vendor.h includes this header between its types and its
+ * functions. */
 #ifndef RILL_BACKENDS_GPU_API_H
 #define RILL_BACKENDS_GPU_API_H
 
@@ -20,20 +21,20 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One pointer for each function of gpu_api.def, typed by the declarations that vendor.h includes.  Filled in once, by
- * gpu_load; constant afterwards. */
+/* One pointer per function in gpu_api.def, typed by the declarations that vendor.h includes.  Filled in once by
+ * gpu_load, and constant afterwards. */
 extern struct gpu_api {
 #define GPU_FUNCTION(field, name, need, capture) __typeof__(name) *field;
 #include "backends/gpu/gpu_api.def"
 } gpu_api;
 
-/* The names of the same, as the library exports them. */
+/* The names of these functions, as the library exports them. */
 extern const struct gpu_symbols {
 #define GPU_FUNCTION(field, name, need, capture) const char *field;
 #include "backends/gpu/gpu_api.def"
 } gpu_symbols;
 
-/* Which of them captures forbid. */
+/* Tells which of these functions captures forbid. */
 enum {
   GPU_CAPTURE_SAFE = 0,
   GPU_CAPTURE_UNSAFE = 1,
@@ -41,35 +42,37 @@ enum {
 #include "backends/gpu/gpu_api.def"
 };
 
-/* Adds to a text that ends with a zero; what `size` cannot hold is cut off and marked with "...". */
+/* Appends to a zero-terminated text.  If the result exceeds `size`, it is cut off and marked with "...". */
 void gpu_append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Where a vendor's library may be, in the order in which the places are tried.  Lists end with NULL. */
+/* Places where a vendor's library may be, in the order in which they are tried.  Lists end with NULL. */
 struct gpu_places {
-  const char *const *names;       /* sonames, the newest first */
-  const char *const *other_names; /* under which only one that the process has loaded is taken */
-  const char *const *variables;   /* of the environment: a folder that has a library in lib/ */
-  const char *folders; /* a pattern of more of these; the one of the newest version is tried first.  Or NULL */
+  const char *const *names;       /* sonames, newest first */
+  const char *const *other_names; /* names that are used only if the process has the library loaded */
+  const char *const *variables;   /* environment variables; each names a folder with a library in lib/ */
+  const char *folders;            /* glob pattern of further such folders, newest version first; may be NULL */
 };
 
-/* Opens one, which stays open.  If there is none, NULL, and `why`: what was tried, and what the loader said. */
+/* Opens a library, which is never closed.  If none is found, returns NULL, and `why` lists what was tried and the
+ * loader's messages. */
 void *gpu_library_open(const struct gpu_places *places, char *why, size_t size);
-extern bool gpu_was_loaded; /* the process had it before */
+extern bool gpu_was_loaded; /* true if the process had loaded it before */
 
-/* The file of a library that is open, as the loader opened it. */
+/* Returns the path of an open library, as the loader opened it. */
 const char *gpu_library_path(void *library);
 
-/* A library that is loaded, or lies in the folder of another one that is.  NULL: there is none. */
+/* Returns a library that is loaded, or that lies in the folder of another loaded one; NULL if there is none. */
 void *gpu_library_beside(void *library, const char *name);
 
-/* Opens the vendor's library, fills in gpu_api, and returns the library's path.  If that fails, NULL, and `why`. */
+/* Opens the vendor's library, fills in gpu_api and returns the library's path.  Returns NULL and sets `why` on
+ * failure. */
 const char *gpu_load(char *why, size_t why_size);
 
-/* Whether the library that was opened exports a symbol. */
+/* Returns true if the opened library exports a symbol. */
 bool gpu_has_symbol(const char *name);
 
-/* The run-time compiler's functions: filled in by the first gpu_rtc_load that finds it.  Returns a static sentence if
- * there is none. */
+/* Functions of the run-time compiler.  The first gpu_rtc_load that finds the compiler fills them in.  If there is none,
+ * `why` is set to a static sentence. */
 extern struct gpu_rtc {
 #define GPU_RTC_FUNCTION(field, name, need) __typeof__(name) *field;
 #include "backends/gpu/gpu_api.def"
@@ -78,19 +81,19 @@ bool gpu_rtc_load(const char **why);
 
 #pragma GCC visibility pop
 
-/* The vendor's numbers by neutral names: results, attributes, flags. */
+/* The vendor's numbers under neutral names: results, attributes, flags. */
 enum {
 #define GPU_NUMBER(field, number) GPU_##field = (number),
 #include "backends/gpu/gpu_enums.def"
 };
 
-/* What a vendor call gave: its code as a plain number. */
+/* Result of a vendor call, as a plain number. */
 typedef int gpu_result;
 
-/* The vendor's code as a plain number; in vendor.h. */
+/* Converts the vendor's result to a plain number; defined in vendor.h. */
 static inline gpu_result gpu_vendor_result(gpu_native_result result);
 
-/* Between the two this thread is in relaxed mode, if the call is one that captures forbid. */
+/* Between gpu_relax and gpu_unrelax the thread's capture mode is relaxed, if the call is one that captures forbid. */
 struct gpu_relaxed {
   gpu_capture_mode mode;
   bool changed;
@@ -108,8 +111,8 @@ static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
   if (relaxed->changed) (void)gpu_vendor_result(gpu_api.exchange_capture_mode(&relaxed->mode));
 }
 
-/* One vendor call: GPU_CALL(event_record, (event, stream)).  No other way leads to the vendor, so that none disturbs a
- * capture that this thread or, in global mode, others have under way (gpu_api.def). */
+/* Makes a vendor call: GPU_CALL(event_record, (event, stream)).  All calls use this macro, so that no call invalidates
+ * a capture that this thread has in progress, or another thread in global mode (gpu_api.def). */
 #define GPU_CALL(field, arguments)                                         \
   __extension__({                                                          \
     struct gpu_relaxed relaxed_ = gpu_relax(GPU_CAPTURE_OF_##field);       \
@@ -118,8 +121,8 @@ static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
     called_;                                                               \
   })
 
-/* Where a node of a native graph goes, and the one that was made.  With `exec`, whose `node` is to be changed: only
- * where GPU_NODES_CHANGE. */
+/* Where to add a node to a native graph; receives the new node.  With `exec`, its `node` is changed instead, which only
+ * GPU_NODES_CHANGE permits. */
 struct gpu_spot {
   gpu_graph graph;
   gpu_graph_handle exec;
@@ -128,14 +131,14 @@ struct gpu_spot {
   gpu_graph_node node;
 };
 
-/* One fill of the vendors': `height` rows of `width` elements of 1, 2 or 4 bytes. */
+/* A fill that vendors support: `height` rows of `width` elements of 1, 2 or 4 bytes. */
 struct gpu_fill_node {
   void *dst;
   size_t pitch, width, height;
   uint32_t value, element;
 };
 
-/* Whose a native stream is. */
+/* Who owns a native stream. */
 enum gpu_owner { GPU_OWNER_THIS, GPU_OWNER_OTHER_DEVICE, GPU_OWNER_OTHER_CONTEXT };
 
 #endif

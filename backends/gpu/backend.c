@@ -1,6 +1,6 @@
 #include "backends/gpu/gpu.h"
 
-/* The driver's state does not survive a fork, and its calls may hang in the child. */
+/* The driver's state does not survive a fork, and driver calls may hang in the child. */
 static void gpu_after_fork_in_child(void) {
   gpu_forked = true;
   for (uint32_t i = 0; i < gpu_device_count; i++) {

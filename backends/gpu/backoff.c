@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { FIRST_PAUSE = 2000, LONGEST_PAUSE = 500000 }; /* ns */
+enum { FIRST_PAUSE = 2000, LONGEST_PAUSE = 500000 }; /* nanoseconds */
 
 static uint64_t now(void) {
   struct timespec t;
@@ -19,7 +19,7 @@ struct gpu_backoff gpu_backoff_start(uint64_t ns) {
 bool gpu_backoff_again(struct gpu_backoff *backoff) {
   const uint64_t time = now();
   if (time >= backoff->deadline) return false;
-  if (backoff->pause == 0) { /* what is nearly done gets one more look at once */
+  if (backoff->pause == 0) { /* polls once more without a pause, because the work may be nearly done */
     backoff->pause = FIRST_PAUSE;
     (void)sched_yield();
     return true;

@@ -1,9 +1,9 @@
-/* Run-time compilation by the vendor's compiler, which works without a device and in memory. */
+/* Run-time compilation by the vendor's compiler, which needs no device and works in memory. */
 #include "backends/gpu/gpu.h"
 
 #include <stdlib.h>
 
-/* The compilers number alike what means something here. */
+/* The vendors' compilers use the same numbers for the results that matter here. */
 enum { RTC_SUCCESS = 0, RTC_OUT_OF_MEMORY = 1, RTC_SOURCE_HAS_ERRORS = 6 };
 
 static rill_status fail(int result, const char *what) {
@@ -23,7 +23,7 @@ rill_status gpu_compiler(struct rill__device *device, char *identity, size_t siz
   return RILL_OK;
 }
 
-/* A copy of what the compiler said; NULL if it said nothing. */
+/* Returns a copy of the compiler's messages; NULL if there are none. */
 static char *read_log(gpu_rtc_program program) {
   size_t size = 0;
   if ((int)gpu_rtc.log_size(program, &size) != RTC_SUCCESS || size <= 1) return NULL;
@@ -50,8 +50,8 @@ static rill_status read_code(gpu_rtc_program program, struct rill__compiled *res
   return RILL_OK;
 }
 
-/* Options that older compilers do not know (GPU_RTC_ATOMICS).  Until a compile has succeeded, one that fails with them
- * is tried without. */
+/* Options that older compilers do not know (GPU_RTC_ATOMICS).  Until a compilation has succeeded, one that fails with
+ * them is repeated without them. */
 static const char *const newer_options[] = { GPU_RTC_ATOMICS NULL };
 static _Atomic enum { NOT_TRIED, KNOWN, UNKNOWN } newer;
 enum { VENDOR_OPTIONS = 2, OWN_OPTIONS = 4 + VENDOR_OPTIONS + sizeof newer_options / sizeof newer_options[0] };
@@ -67,7 +67,7 @@ static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device,
   options[count++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
   options[count++] = request->fuse ? GPU_RTC_FUSE : GPU_RTC_NO_FUSE;
   if (request->debug) options[count++] = GPU_RTC_DEBUG;
-  count += gpu_vendor_rtc_options(options + count); /* VENDOR_OPTIONS of them, or none */
+  count += gpu_vendor_rtc_options(options + count); /* adds VENDOR_OPTIONS options, or none */
   for (size_t i = 0; with_newer && newer_options[i] != NULL; i++) options[count++] = newer_options[i];
   for (size_t i = 0; i < request->definition_count; i++) options[count++] = request->definitions[i];
   *code = (int)gpu_rtc.compile(program, count, (gpu_rtc_strings)options);
@@ -75,8 +75,8 @@ static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device,
   return RILL_OK;
 }
 
-/* The compilers have no headers of C, and know by themselves what a kernel may use of them, not all of them assert. One
- * that is built in takes no notice of NDEBUG, which counts at each inclusion. */
+/* The compilers have no C headers and declare what kernels may use of them, but not every compiler has assert.  A
+ * built-in assert ignores NDEBUG, which has to be evaluated at each inclusion. */
 static const char assert_header[] = "#ifdef NDEBUG\n"
                                     "#ifndef RILL_NO_ASSERT\n"
                                     "#define RILL_NO_ASSERT\n"
@@ -102,7 +102,7 @@ static const rill_compile_header c_headers[] = {
 };
 enum { C_HEADERS = sizeof c_headers / sizeof c_headers[0] };
 
-/* The caller may bring one of the same name. */
+/* Returns true if the caller supplies a header of this name. */
 static bool is_rtc_header(const struct rill__compile *request, const char *name) {
   for (size_t i = request->dialect_header_count; i < request->header_count; i++) {
     if (strcmp(request->headers[i].name, name) == 0) return true;
@@ -110,7 +110,7 @@ static bool is_rtc_header(const struct rill__compile *request, const char *name)
   return false;
 }
 
-/* All headers, names after texts; to be freed. */
+/* Returns the texts of all headers, followed by their names, in one array for the caller to free. */
 static const char **list_headers(const struct rill__compile *request, const char ***names, int *count) {
   const size_t most = request->header_count + C_HEADERS;
   const char **texts = calloc(2 * most, sizeof *texts);
@@ -121,13 +121,13 @@ static const char **list_headers(const struct rill__compile *request, const char
     const bool own = i >= request->header_count;
     const rill_compile_header *header = own ? &c_headers[i - request->header_count] : &request->headers[i];
     if (own && is_rtc_header(request, header->name)) continue;
-    texts[*count] = header->text[0] != '\0' ? header->text : "\n"; /* one of the compilers takes no empty text */
+    texts[*count] = header->text[0] != '\0' ? header->text : "\n"; /* one of the compilers rejects an empty text */
     (*names)[(*count)++] = header->name;
   }
   return texts;
 }
 
-/* The source under its label, which not every compiler names in messages by itself; to be freed. */
+/* Returns the source with its label, which not every compiler shows in messages otherwise; for the caller to free. */
 static char *named_source(const struct rill__compile *request) {
   static const char form[] = "#line 1 \"%s\"\n%s";
   const size_t size = sizeof form + strlen(request->label) + strlen(request->source);
@@ -136,7 +136,7 @@ static char *named_source(const struct rill__compile *request) {
   return source;
 }
 
-/* The texts that a program is made of; to be freed. */
+/* The texts of a program; for the caller to free. */
 struct texts {
   char *source;
   const char **headers, **names;

@@ -1,4 +1,4 @@
-/* Copies of two and three dimensions. */
+/* Two- and three-dimensional copies. */
 #include "backends/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@ static void copy_rows_on_host(void *user, rill_status stream_status) {
   free(copy);
 }
 
-/* Between pinned memory the host copies, in stream order; why stands at the copy of one dimension (memory.c).  False in
- * a capture. */
+/* Lets the host copy between pinned memory, in stream order; the one-dimensional copy (memory.c) explains why.  `done`
+ * is false in a capture. */
 static rill_status try_host_copy_of_rows(struct rill__stream *stream, const struct rill__copy_3d *asked, bool *done) {
   bool capturing = false;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
@@ -24,7 +24,7 @@ static rill_status try_host_copy_of_rows(struct rill__stream *stream, const stru
   return status;
 }
 
-/* One vendor call. */
+/* Copies with one vendor call. */
 static rill_status copy_at_once(struct rill__stream *stream, const struct rill__copy_3d *copy) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -32,7 +32,7 @@ static rill_status copy_at_once(struct rill__stream *stream, const struct rill__
       copy->depth == 1 ? gpu_vendor_copy_2d : gpu_vendor_copy_3d;
   gpu_result result = GPU_INVALID_CONTEXT;
   if (RILL__LIKELY(!part->work_inside)) result = call(copy, part->native);
-  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
+  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* like GPU_RUN */
     struct gpu_scope scope;
     result = gpu_enter(device, &scope);
     if (result == GPU_SUCCESS) {
@@ -49,7 +49,7 @@ static bool is_too_wide(const struct rill__device *device, size_t pitch) {
   return most != 0 && pitch > most;
 }
 
-/* Row by row, for pitches that the vendor does not take: gigabytes, so rows are few. */
+/* Copies row by row, for pitches that exceed the vendor's limit.  Such pitches are gigabytes, so there are few rows. */
 static rill_status copy_by_rows(struct rill__stream *stream, const struct rill__copy_3d *copy) {
   for (size_t row = 0; row < copy->height; row++) {
     RILL_TRY(gpu_memory_table.copy(stream, (char *)copy->dst + row * copy->dst_pitch, copy->dst_kind,
@@ -58,7 +58,7 @@ static rill_status copy_by_rows(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Slice by slice, for slice pitches that are no multiple of the pitch, which the vendors cannot say. */
+/* Copies slice by slice, for slice pitches that are not a multiple of the pitch, which the vendors cannot express. */
 static rill_status copy_by_slices(struct rill__stream *stream, const struct rill__copy_3d *copy, bool by_rows) {
   struct rill__copy_3d slice = *copy;
   slice.depth = 1;
@@ -70,7 +70,7 @@ static rill_status copy_by_slices(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
-/* Waits until the source has been read, if it is pageable.  In a capture it is read when the graph runs. */
+/* Waits until a pageable source has been read.  In a capture the source is read when the graph runs. */
 static rill_status wait_for_pageable(struct rill__stream *stream, const void *src) {
   bool capturing = false, known = false;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
@@ -79,8 +79,8 @@ static rill_status wait_for_pageable(struct rill__stream *stream, const void *sr
   return known ? RILL_OK : gpu_stream_table.synchronize(stream, RILL__FOREVER);
 }
 
-/* Where one call does not do it, the first of several fails for whatever is wrong with the arguments: later ones can
- * only fail as the device does. */
+/* If several vendor calls are needed, the first one already fails for any invalid argument; later calls can fail only
+ * if the device does. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy) {
   const struct rill__device *device = stream->base.device;
   if (RILL__UNLIKELY(copy->dst_kind == RILL_MEMORY_PINNED && copy->src_kind == RILL_MEMORY_PINNED)) {

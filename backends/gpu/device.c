@@ -7,9 +7,9 @@ struct rill__device **gpu_devices;
 uint32_t gpu_device_count;
 bool gpu_forked;
 
-/* ---- looking for devices ---- */
+/* ---- finding devices ---- */
 
-/* With the variables that hide devices, as they stand: the usual reason for finding none. */
+/* Appends the values of the variables that hide devices, the usual reason for finding none. */
 static uint32_t explain_none(char *why, size_t size) {
   static const char *const names[] = { GPU_MASK_VARIABLES };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -53,9 +53,9 @@ static uint32_t gpu_count_devices(char *why, size_t why_size) {
   return gpu_device_count;
 }
 
-/* ---- what a device is ---- */
+/* ---- properties of a device ---- */
 
-/* 0 if the driver does not know. */
+/* Returns 0 if the driver does not know the attribute. */
 static uint32_t device_attribute(gpu_device_handle device, gpu_attribute which) {
   int value = 0;
   if (GPU_CALL(device_attribute, (&value, which, device)) != GPU_SUCCESS || value < 0) return 0;
@@ -131,7 +131,7 @@ static rill_status gpu_device_init(struct rill__device *device) {
   device->max_access_window = gpu_vendor_access_window(part->native);
   info->driver_version = gpu_vendor_driver_version();
   info->runtime_version = gpu_vendor_runtime_version();
-  /* Known beforehand; `activate` asks the driver, which may want a context for that. */
+  /* defaults; `activate` queries the driver, which may need a context for that */
   info->priority_least = GPU_PRIORITY_LEAST;
   info->priority_greatest = GPU_PRIORITY_GREATEST;
   (void)pthread_mutex_init(&part->pools_lock, NULL);
@@ -139,7 +139,8 @@ static rill_status gpu_device_init(struct rill__device *device) {
   return RILL_OK;
 }
 
-/* Here, since a driver that loads code may wait for kernels that run.  Fills do without it where it is refused. */
+/* Loads the kernel now, because a driver that loads code may wait for running kernels.  If the kernel cannot be loaded,
+ * fills work without it. */
 static rill_status load_fill_kernel(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
   gpu_module_handle module = NULL;
@@ -174,13 +175,13 @@ static rill_status gpu_device_activate(struct rill__device *device) {
   }
   if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   RILL_TRY(load_fill_kernel(device));
-  /* Others may be reading: leave alone what was right. */
+  /* Other threads may be reading these fields: do not write equal values. */
   if (device->info.priority_least != least) device->info.priority_least = least;
   if (device->info.priority_greatest != greatest) device->info.priority_greatest = greatest;
   return RILL_OK;
 }
 
-/* ---- what a device can do ---- */
+/* ---- features of a device ---- */
 
 static bool has_peers(const struct gpu_device *part, const char **why) {
   *why = gpu_device_count > 1 ? "the driver says that it can access no other device's memory"
@@ -202,7 +203,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_MANAGED:
       *why = "the driver says that the device has no managed memory";
       return gpu_api.managed_alloc != NULL && device_attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
-    case RILL_FEATURE_POOL: return true; /* core's own */
+    case RILL_FEATURE_POOL: return true; /* implemented by core */
     case RILL_FEATURE_IPC:
       *why = "the driver lacks functions to share memory between processes";
       return gpu_api.ipc_export_memory != NULL && gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
@@ -233,10 +234,10 @@ static bool gpu_device_supports(struct rill__device *device, uint32_t feature, c
   return true;
 }
 
-/* ---- the device as a whole ---- */
+/* ---- whole devices ---- */
 
-/* Fails if one of its streams is capturing, as far as rill can know of it: of those that others have a handle of.  What
- * the driver does not say is no capture. */
+/* Fails if a stream of the device is capturing and other code has the stream's handle; rill does not know others.  If
+ * the driver does not report a capture, none is assumed. */
 static rill_status refuse_in_capture_of(struct rill__device *device, const struct rill__device *waits_for) {
   struct rill__name capturing;
   if (device == NULL || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
@@ -247,7 +248,8 @@ static rill_status refuse_in_capture_of(struct rill__device *device, const struc
   return RILL_OK;
 }
 
-/* Waiting for a device breaks the captures of its streams in whatever mode, with one vendor those of all devices. */
+/* Synchronizing a device invalidates captures of its streams in every mode; with one vendor, captures on all
+ * devices. */
 static rill_status refuse_in_capture(struct rill__device *device) {
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
   if (!GPU_SYNCHRONIZE_BREAKS_ALL) return refuse_in_capture_of(device, device);

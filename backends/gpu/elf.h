@@ -1,7 +1,8 @@
-/* Reading a 64-bit little-endian ELF file that lies in memory and may be anything.
+/* Reads a 64-bit little-endian ELF file in memory; the bytes may be arbitrary.
  *
- * gpu_elf_open checks that headers, sections and segments lie within the bytes: loaders of vendors get no length
- * and go by those numbers.  The rest is read through functions that check what they follow. */
+ * gpu_elf_open checks that headers, sections and segments lie within the bytes, because the vendors' loaders get no
+ * length and trust these numbers.  Everything else is read through functions that check their arguments.
+ */
 #ifndef RILL_BACKENDS_GPU_ELF_H
 #define RILL_BACKENDS_GPU_ELF_H
 
@@ -17,11 +18,11 @@
 struct gpu_elf {
   const unsigned char *data;
   size_t size;
-  struct rill__image *image; /* whose work it is */
+  struct rill__image *image; /* counts the work */
   Elf64_Ehdr header;
 };
 
-/* The machine of an ELF file; 0 if it is none. */
+/* Returns the machine of an ELF file; 0 for other files. */
 static inline unsigned gpu_elf_machine(const void *data, size_t size) {
   uint16_t machine = 0;
   if (size < offsetof(Elf64_Ehdr, e_version) || memcmp(data, ELFMAG, SELFMAG) != 0) return 0;
@@ -29,7 +30,7 @@ static inline unsigned gpu_elf_machine(const void *data, size_t size) {
   return machine;
 }
 
-/* Section and segment headers, by numbers within e_shnum and e_phnum. */
+/* Return section and segment headers; the index has to be less than e_shnum or e_phnum. */
 static inline Elf64_Shdr gpu_elf_section(const struct gpu_elf *elf, size_t i) {
   Elf64_Shdr section;
   memcpy(&section, elf->data + elf->header.e_shoff + i * sizeof section, sizeof section);
@@ -80,7 +81,7 @@ static inline const char *gpu_elf_check_segments(const struct gpu_elf *elf) {
   return NULL;
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or what is wrong. */
 static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, size_t size, struct rill__image *image) {
   *elf = (struct gpu_elf){ .data = data, .size = size, .image = image };
   if (size < sizeof elf->header) return "it ends before its header does";
@@ -95,17 +96,18 @@ static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, si
   return fault != NULL ? fault : gpu_elf_check_segments(elf);
 }
 
-/* A string of section number `table`, which ends within it; NULL if there is none. */
+/* Returns a zero-terminated string of section number `table`; NULL if there is none. */
 static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table, uint64_t offset) {
   if (table >= elf->header.e_shnum) return NULL;
   const Elf64_Shdr section = gpu_elf_section(elf, table);
   if (section.sh_type != SHT_STRTAB || offset >= section.sh_size) return NULL;
-  return (const char *)elf->data + section.sh_offset + offset; /* the section ends with a zero */
+  return (const char *)elf->data + section.sh_offset + offset; /* gpu_elf_open checked that the section ends with a
+                                                                * zero */
 }
 
-/* Adds the kernels among the symbols of the first table of type `table` that have a name and are defined.
- * `name_length`: of a kernel's name, without what marks it as one; 0: the symbol is no kernel.  Names may be the ends
- * of others, but not so many that all of them have more bytes than the file. */
+/* Adds the kernels among the defined and named symbols of the first section of type `table`.  `name_length` returns the
+ * length of a kernel's name without the part that marks it as a kernel, or 0 if the symbol is no kernel.  Names may
+ * share bytes, but all names together must not be longer than the file. */
 typedef size_t gpu_elf_name_length(const Elf64_Sym *symbol, const char *name, size_t length);
 static inline const char *gpu_elf_read_kernels(const struct gpu_elf *elf, uint32_t table,
                                                bool (*may_be_kernel)(const Elf64_Sym *symbol),

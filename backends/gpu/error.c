@@ -1,6 +1,6 @@
 #include "backends/gpu/gpu.h"
 
-/* What a code says of work that ran earlier, if it is one after which the device is of no use; else NULL. */
+/* Returns the fault of earlier work that a code reports, if the device is unusable after it; otherwise NULL. */
 static const char *fault_of(gpu_result result) {
   switch (result) {
     case GPU_ECC_UNCORRECTABLE: return "its memory has an error that cannot be corrected";
@@ -47,7 +47,7 @@ rill_status gpu_status_of(gpu_result result) {
   }
 }
 
-/* Why the driver refuses a call, and what to do; in the form that texts of core have. */
+/* Returns why the driver refused a call and what to do, in the form of core's texts. */
 static const char *reason_of(gpu_result result) {
   switch (result) {
     case GPU_OUT_OF_MEMORY: return "memory ran out";
@@ -85,7 +85,7 @@ static const char *reason_of(gpu_result result) {
 }
 
 rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) {
-  if (result < 0) { /* of gpu_enter */
+  if (result < 0) { /* from gpu_enter */
     result = -result;
     symbol = GPU_ENTER_TEXT;
   }

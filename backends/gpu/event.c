@@ -20,18 +20,18 @@ static rill_status gpu_event_import(struct rill__event *event) {
   return RILL_OK;
 }
 
-/* Waits made for the event stay good.  A refusal leaves nothing to do, as with streams. */
+/* Submitted waits for the event remain valid.  Errors are ignored, as for streams. */
 static void gpu_event_destroy(struct rill__event *event) {
   if (!gpu_forked) (void)GPU_CALL(event_destroy, (gpu_event_of(event)->native));
 }
 
-/* Core asks nothing of an event before its next record, and that replaces whatever it marks. */
+/* Does nothing: core does not query the event before its next record, which replaces the old one. */
 static void gpu_event_recycle(struct rill__event *event) { (void)event; }
 
 static uintptr_t gpu_event_native(struct rill__event *event) { return (uintptr_t)gpu_event_of(event)->native; }
 
-/* An event last recorded in a capture, which may have ended, has no state of its own to ask for: one driver says
- * so during the capture, and calls the question invalid afterwards. */
+/* An event that was last recorded in a capture has no state to query, even if the capture has ended.  One driver
+ * reports this during the capture, and an invalid value afterwards. */
 static rill_status fail_question(struct rill__event *event, gpu_result result, const char *symbol) {
   if (result == GPU_INVALID_VALUE || result == GPU_CAPTURED_EVENT) {
     return rill__fail_native(RILL_ERROR_NOT_RECORDED, result, gpu_vendor_error_name(result),
@@ -41,7 +41,8 @@ static rill_status fail_question(struct rill__event *event, gpu_result result, c
   return gpu_fail(event->base.device, result, symbol);
 }
 
-/* A runtime that looks at the stream of the last record would break what that captures, if it is another record. */
+/* Refuses the call, because some runtimes inspect the stream of the event's last record, and would invalidate a capture
+ * in progress on that stream. */
 static rill_status fail_captured(const struct rill__event *event) {
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                     "%s was last recorded on a stream that is capturing: a question about it, or waiting for it, would "
@@ -49,7 +50,7 @@ static rill_status fail_captured(const struct rill__event *event) {
                     rill__name_of(&event->base).text);
 }
 
-/* What a question about an event depends on beside its native event. */
+/* What a query of an event depends on besides its native event. */
 struct question {
   uint64_t place;
   bool imported, foreign;
@@ -61,8 +62,9 @@ static struct question question_of(struct rill__event *event) {
                             .foreign = atomic_load(&event->foreign) };
 }
 
-/* Whether the stream of the last record has ended, and so the event is complete; its handle if not.  An event that
- * others may record is asked as long as that is safe; an imported one always, since its owner records it. */
+/* Returns true if the stream of the last record was destroyed or reused, which means that the event is complete;
+ * otherwise sets the stream's handle.  An event that other code may record is queried as long as that is safe; an
+ * imported event is always queried, because its owner records it. */
 static bool is_over(const struct question *question, gpu_stream_handle *stream) {
   const enum gpu_place_state state = gpu_look_at_place(question->place, stream);
   if (RILL__LIKELY(state == GPU_PLACE_LIVES) || question->imported) return false;
@@ -76,8 +78,8 @@ bool gpu_event_is_over(struct rill__event *event) {
   return is_over(&question, &stream);
 }
 
-/* Where GPU_EVENTS_LOOK_AT_STREAMS: what is known of an event without the runtime, and may it be asked?  Between
- * gpu_look_begin and gpu_look_end. */
+/* Used if GPU_EVENTS_LOOK_AT_STREAMS.  Determines the state of an event without the runtime, or whether the runtime may
+ * be queried.  Call it between gpu_look_begin and gpu_look_end. */
 enum answer { ASK, COMPLETE, REFUSED };
 static enum answer look(const struct question *question) {
   gpu_stream_handle stream = (gpu_stream_handle)NULL;
@@ -108,7 +110,7 @@ bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place) {
   return complete;
 }
 
-/* GPU_SUCCESS if it is complete; `refused` instead of asking. */
+/* Returns GPU_SUCCESS if the event is complete.  Sets `refused` if the event must not be queried. */
 static gpu_result gpu_event_query(struct rill__event *event, bool *refused) {
   gpu_result result = GPU_SUCCESS;
   enum answer answer = ASK;
@@ -156,13 +158,13 @@ static rill_status gpu_event_synchronize(struct rill__event *event, uint64_t ns)
   }
   if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
   if (answer == REFUSED) return fail_captured(event);
-  /* In relaxed mode, so there is no harm: as in ask_by_event (stream.c). */
+  /* The mode is relaxed, so the refusal did no harm; see ask_by_event (stream.c). */
   if (GPU_MAY_IGNORE_RELAXED && result == GPU_CAPTURE_UNSUPPORTED) return synchronize_for(event, RILL__FOREVER);
   return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_synchronize);
 }
 
-/* Of its own events core knows whether they have timing and were recorded.  Of imported ones the driver does, and
- * has one code for both. */
+/* Core knows whether its own events have timing and were recorded.  For imported events only the driver knows, and it
+ * reports both cases with the same code. */
 static rill_status gpu_event_elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
   struct rill__device *device = start->base.device;
   gpu_result result;

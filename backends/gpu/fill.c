@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-/* The vendors fill with patterns of 1, 2 and 4 bytes, in one dimension and, not all of their versions, in two.  What is
- * made up of several calls fails in the first for whatever is wrong with the arguments: later ones can only fail as the
- * device does. */
+/* The vendors fill with patterns of 1, 2 and 4 bytes, in one dimension and, in some versions, in two.  If a fill takes
+ * several calls, the first one already fails for any invalid argument; later calls can fail only if the device does. */
 
 static uint32_t word_at(const unsigned char *pattern, size_t offset) {
   uint32_t word;
@@ -18,16 +17,16 @@ static uint16_t half_at(const unsigned char *pattern) {
   return half;
 }
 
-/* A pattern that is a shorter one twice, as that one, of `least` bytes at least. */
+/* Returns the size of the shortest pattern, of at least `least` bytes, that the pattern repeats. */
 static size_t shorten(const unsigned char *pattern, size_t pattern_size, size_t least) {
   while (pattern_size > least && memcmp(pattern, pattern + pattern_size / 2, pattern_size / 2) == 0) pattern_size /= 2;
   return pattern_size;
 }
 
-/* ---- what memory it is ---- */
+/* ---- kinds of memory ---- */
 
-/* Whether the driver knows all of the memory as a device's: then a later call does not refuse what the first one took,
- * and no copy within it makes the caller wait.  Of memory of several mappings it says no. */
+/* Returns true if the driver reports all of the memory as device memory.  Later calls then cannot refuse what the first
+ * one accepted, and copies within the memory do not block the caller.  Returns false for memory of several mappings. */
 static bool is_on_device(struct rill__device *device, const void *p, size_t size) {
   gpu_pointer base = GPU_POINTER(NULL);
   size_t length = 0;
@@ -41,14 +40,14 @@ static bool is_on_device(struct rill__device *device, const void *p, size_t size
   return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
 }
 
-/* Whether copies within the memory are asynchronous, and far faster than columns and rows one by one. */
+/* Returns true if copies within the memory are asynchronous, and so much faster than single columns and rows. */
 static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind != RILL_MEMORY_PINNED;
   return is_on_device(stream->base.device, fill->dst,
                       (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size);
 }
 
-/* ---- by the host ---- */
+/* ---- filling by the host ---- */
 
 struct host_fill {
   unsigned char *dst;
@@ -67,7 +66,8 @@ static void fill_on_host(void *user, rill_status stream_status) {
   }
 }
 
-/* Whether it is pinned memory of others, all of which a fill has been enqueued for: so it is there. */
+/* Returns true for pinned memory, including memory of other code.  A fill of all of this memory has been submitted
+ * before, so the memory exists. */
 static bool is_pinned(struct rill__device *device, const struct rill__fill_2d *fill) {
   bool known = false;
   if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind == RILL_MEMORY_PINNED;
@@ -75,8 +75,8 @@ static bool is_pinned(struct rill__device *device, const struct rill__fill_2d *f
          gpu_memory_table.is_known(device, fill->dst, &known) == RILL_OK && known;
 }
 
-/* Pinned memory, where the vendors' fills do not do and their copies make the caller wait for the stream: the host
- * fills it, in stream order.  False in a capture, where copies are nodes. */
+/* Fills pinned memory on the host, in stream order, if the vendors' fills cannot do it and their copies would block the
+ * caller until the stream is done.  `done` is false in a capture, where copies are nodes. */
 static rill_status try_host_fill(struct rill__stream *stream, const struct rill__fill_2d *asked, bool *done) {
   bool capturing = false;
   *done = false;
@@ -97,9 +97,9 @@ static rill_status try_host_fill(struct rill__stream *stream, const struct rill_
   return status;
 }
 
-/* ---- by a kernel ---- */
+/* ---- filling by a kernel ---- */
 
-/* Whether kernels of the device can write it, as they can its own memory. */
+/* Returns true if the device's kernels can write the memory like its own. */
 static bool is_of_device(struct rill__device *device, const struct rill__fill_2d *fill) {
   const size_t size = (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size;
   if (fill->dst_kind != RILL_MEMORY_UNKNOWN) {
@@ -108,7 +108,7 @@ static bool is_of_device(struct rill__device *device, const struct rill__fill_2d
   return is_on_device(device, fill->dst, size) && gpu_vendor_is_memory_of(gpu_device_of(device)->native, fill->dst);
 }
 
-/* Patterns of 8 and 16 bytes. */
+/* Fills with patterns of 8 and 16 bytes. */
 static rill_status try_kernel(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *done) {
   enum { THREADS = 256, MOST_ROWS = 65535 };
   const uint64_t block_words = (uint64_t)THREADS * GPU_FILL_WORDS;
@@ -133,7 +133,7 @@ static rill_status try_kernel(struct rill__stream *stream, const struct rill__fi
 
 /* ---- one dimension ---- */
 
-/* `rows` words, one pitch apart.  In pieces, since the vendors do not say how many rows they take. */
+/* Fills `rows` words, one pitch apart.  Works in pieces, because the vendors do not state their limit of rows. */
 static rill_status fill_column(struct rill__stream *stream, unsigned char *dst, size_t pitch, uint32_t word,
                                size_t rows) {
   const struct gpu_stream *part = gpu_stream_of(stream);
@@ -150,7 +150,7 @@ static rill_status fill_column(struct rill__stream *stream, unsigned char *dst, 
   return RILL_OK;
 }
 
-/* Columns of patterns of several words: one fill of two dimensions for each word of a pattern. */
+/* Fills columns of patterns of several words: one two-dimensional fill for each word of a pattern. */
 static rill_status fill_columns(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   for (size_t offset = 0; offset < fill->width * fill->pattern_size; offset += 4) {
     RILL_TRY(fill_column(stream, (unsigned char *)fill->dst + offset, fill->pitch,
@@ -159,7 +159,7 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Copies what is in the first `done` bytes after itself, twice as much each time, until it is all. */
+/* Copies the first `done` bytes behind themselves, twice as many each time, until `size` bytes are filled. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
     const size_t n = size - done < done ? size - done : done;
@@ -177,14 +177,15 @@ static rill_status fill_word(struct rill__stream *stream, unsigned char *dst, ui
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, fill_32);
 }
 
-/* A row of patterns of several words.  Columns of words are hundreds of times slower than copies: so many as take about
- * as long as a call does are columns (an H200 writes 6 GB/s of them), and from there on they double.  Without such a
- * fill one pattern does. */
+/* Fills a row with patterns of several words.  Columns of words are hundreds of times slower than copies (an H200
+ * writes 6 GB/s of them).  So columns fill only as much as takes about as long as one call, and copies double it from
+ * there. Without two-dimensional fills, a single pattern is doubled. */
 static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t dst_kind, const unsigned char *pattern,
                              size_t pattern_size, size_t count) {
   enum { FIRST = 16 << 10 };
   const size_t size = pattern_size * count;
-  struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* one a row */
+  struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* one pattern per
+                                                                                                   * row */
   const struct rill__fill_2d row = { dst, dst_kind, size, count, 1, pattern, pattern_size };
   bool done = false;
   RILL_TRY(try_kernel(stream, &row, &done));
@@ -194,7 +195,8 @@ static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t ds
     RILL_TRY(fill_columns(stream, &column));
     return double_bytes(stream, dst, column.height * pattern_size, size);
   }
-  /* The first call is for all of it where only the vendor knows what there is: then the others are not refused. */
+  /* If only the vendor knows the memory's extent, the first call covers all of it, so that later calls are not
+   * refused. */
   if (dst_kind == RILL_MEMORY_UNKNOWN) RILL_TRY(fill_word(stream, dst, word_at(pattern, 0), size / 4));
   RILL_TRY(try_host_fill(stream, &column, &done));
   if (done) return RILL_OK;
@@ -241,7 +243,7 @@ static rill_status fill_by_rows(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* The first row, then twice as many with each copy. */
+/* Fills the first row and copies it, doubling the number of rows with each copy. */
 static rill_status double_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   RILL_TRY(gpu_fill(stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size, fill->width));
   const size_t row_bytes = fill->width * fill->pattern_size;
@@ -265,7 +267,7 @@ static rill_status double_rows(struct rill__stream *stream, const struct rill__f
   return RILL_OK;
 }
 
-/* `rows` rows from `to` on, with a pattern of 1, 2 or 4 bytes. */
+/* Fills `rows` rows starting at `to` with a pattern of 1, 2 or 4 bytes. */
 static gpu_result fill_piece(const struct rill__fill_2d *fill, gpu_pointer to, size_t rows, gpu_stream_handle stream) {
   const unsigned char *const pattern = fill->pattern;
   switch (fill->pattern_size) {
@@ -275,7 +277,7 @@ static gpu_result fill_piece(const struct rill__fill_2d *fill, gpu_pointer to, s
   }
 }
 
-/* In pieces, as columns are. */
+/* Works in pieces, like fill_column. */
 static rill_status fill_at_once(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -294,8 +296,8 @@ static rill_status fill_at_once(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Patterns that the vendor has no fill of two dimensions for.  Rows of few patterns stay columns: copies of so narrow
- * rows are not known to be faster. */
+/* Fills with patterns for which the vendor has no two-dimensional fill.  Rows of few patterns are filled as columns,
+ * because copies of such narrow rows are not known to be faster. */
 static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   enum { FEW = 4 };
   bool done = false;
@@ -321,7 +323,7 @@ rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   fill.pattern = bytes;
   fill.pattern_size = shorten(bytes, asked->pattern_size, gpu_api.fill_2d_32 != NULL ? 4 : 1);
   fill.width = asked->width * (asked->pattern_size / fill.pattern_size);
-  /* The limit is that of copies; nothing is said of fills.  Such rows are few. */
+  /* The vendors state this limit for copies, and none for fills.  Rows with such a pitch are few. */
   const size_t most = gpu_device_of(stream->base.device)->max_pitch;
   if (most != 0 && fill.pitch > most) return fill_by_rows(stream, &fill);
   const bool there = fill.pattern_size == 1 || (fill.pattern_size == 2 && gpu_api.fill_2d_16 != NULL) ||

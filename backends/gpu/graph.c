@@ -1,5 +1,5 @@
-/* Graphs: execution objects, their launches and changes, and what others submit to streams that capture.  How a native
- * graph is made stands in graph_nodes.c. */
+/* Graphs: execution objects, their launches and changes, and work that other code submits to capturing streams.
+ * graph_nodes.c creates native graphs. */
 #include "backends/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -25,14 +25,14 @@ const char *gpu_graphs_missing(void) {
 
 static struct gpu_exec *gpu_exec_of(struct rill__graph_exec *exec) { return rill__part(exec); }
 
-/* ---- life ---- */
+/* ---- helpers ---- */
 
 static bool calls_host(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_HOST_CALL || (operation->kind == RILL_NODE_COPY && operation->staged != NULL);
 }
 
-/* Whether launches use what the driver does not keep: operations of host calls, memory of constants and of staged
- * copies, and events, which rill uses again when they have been released. */
+/* Returns true if launches use something that the driver does not keep alive: operations of host calls, memory of
+ * constants and of staged copies, and events, which rill reuses after their release. */
 static bool uses_operations(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_HOST_CALL || operation->kind == RILL_NODE_EVENT_RECORD ||
          operation->kind == RILL_NODE_EVENT_WAIT || operation->payload != NULL;
@@ -46,8 +46,9 @@ static void destroy_native(struct rill__device *device, gpu_graph_handle native)
 
 /* ---- marks ----
  *
- * A mark tells when a launch has ended: what it uses may be released then.  It also orders the launches where the
- * driver does not (gpu_exec.unordered). */
+ * A mark is an event recorded after a launch.  When it is complete, what the launch uses may be released.  Marks also
+ * order launches where the driver does not (gpu_exec.unordered).
+ */
 
 static rill_status new_mark(struct rill__device *device, struct gpu_mark **out) {
   gpu_result result;
@@ -71,7 +72,7 @@ static void release_mark(struct rill__device *device, struct gpu_mark *mark) {
   free(mark);
 }
 
-/* What a fault or a fork leaves is done. */
+/* After a fault or a fork every mark counts as complete. */
 static bool is_mark_over(const struct rill__device *device, const struct gpu_mark *mark) {
   if (gpu_forked || atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK) return true;
   return mark->recorded && gpu_mark_is_complete(mark->event, mark->place);
@@ -92,15 +93,16 @@ static rill_status mark_launches(struct rill__graph_exec *exec) {
 
 /* ---- what changes have replaced ----
  *
- * Launches that have been made may use it: it is released when their mark is complete. */
+ * Earlier launches may still use what a change replaced, so it is released when their mark is complete.
+ */
 
 struct replaced {
   struct rill__object base;
   struct gpu_mark *mark;         /* referenced */
-  gpu_graph_handle native;       /* or NULL */
-  struct rill__object *attached; /* kept, or NULL */
+  gpu_graph_handle native;       /* owned; may be NULL */
+  struct rill__object *attached; /* referenced; may be NULL */
   uint32_t count;
-  struct rill__operation *operations[]; /* kept */
+  struct rill__operation *operations[]; /* referenced */
 };
 
 static void destroy_replaced(struct rill__object *object) {
@@ -116,7 +118,7 @@ static void destroy_replaced(struct rill__object *object) {
   free(replaced);
 }
 
-/* Before a change of so many operations; NULL if no launch that is marked is under way. */
+/* Called before a change of `count` operations.  `out` is NULL if no marked launch is pending. */
 static rill_status begin_replacing(struct rill__graph_exec *exec, uint32_t count, struct replaced **out) {
   *out = NULL;
   if (is_idle_exec(exec)) return RILL_OK;
@@ -146,7 +148,7 @@ static void end_replacing(struct rill__graph_exec *exec, struct replaced *replac
   rill__object_postpone(&replaced->base);
 }
 
-/* ---- life ---- */
+/* ---- instantiating and destroying ---- */
 
 static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
@@ -159,7 +161,7 @@ static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   return true;
 }
 
-/* What launches have to note and mark for a step. */
+/* Notes what launches have to note and mark because of a step. */
 static rill_status note_operation(struct rill__graph_exec *exec, const struct rill__operation *operation) {
   struct gpu_exec *part = gpu_exec_of(exec);
   const bool replaceable = operation->kind == RILL_NODE_COPY || operation->kind == RILL_NODE_FILL;
@@ -174,7 +176,7 @@ static rill_status make_native(struct rill__graph_exec *exec) {
   RILL_TRY(gpu_graph_make(exec, NULL, part->nodes, &part->graph));
   GPU_RUN_INSIDE(result, exec->base.device, graph_instantiate, (&part->native, part->graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, graph_instantiate);
-  /* A launch without nodes is no work, and what orders launches of one object may order nothing then. */
+  /* A launch without nodes is no work, and may then not be ordered like other launches of the object. */
   part->unordered = GPU_GRAPHS_OVERLAP || exec->count == 0;
   if (part->unordered || exec->attached != NULL) RILL_TRY(mark_launches(exec));
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, exec->steps[i].operation));
@@ -190,11 +192,10 @@ static rill_status gpu_graph_instantiate(struct rill__graph_exec *exec) {
   return status;
 }
 
-/* ---- other native graphs ---- */
+/* ---- replacing native objects ---- */
 
-/* Another object of the driver's in place of the one that cannot be changed so: what becomes more nodes of the
- * driver's, or others.  The launches of the one that goes are before those of the new one by the mark.  `replaced`:
- * NULL if no launch is under way. */
+/* Replaces a native object that cannot be changed as required, because a step needs more or different native nodes.
+ * The mark orders launches of the old object before those of the new one.  `replaced`: NULL if no launch is pending. */
 static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes,
                                   struct replaced *replaced) {
   struct gpu_exec *part = gpu_exec_of(exec);
@@ -216,7 +217,7 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   return RILL_OK;
 }
 
-/* Takes the graph and `nodes` over in success. */
+/* On success, takes ownership of the graph and of `nodes` if it sets `taken`. */
 static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes,
                                   struct replaced *replaced, bool *taken) {
   const struct gpu_exec *part = gpu_exec_of(exec);
@@ -237,7 +238,8 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   return RILL_OK;
 }
 
-/* By a native graph of the new operations; NULL: of those that there are. */
+/* Creates a native graph of the new operations and changes the object to it.  `operations`: NULL for the present
+ * ones. */
 static rill_status change_all(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                               struct replaced *replaced) {
   gpu_graph graph = NULL;
@@ -254,7 +256,7 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
   return status;
 }
 
-/* Before the driver's object is launched. */
+/* Completes a change that was only partly made.  Called before a launch of the native object. */
 static rill_status mend(struct rill__graph_exec *exec) {
   struct replaced *replaced = NULL;
   if (RILL__LIKELY(!gpu_exec_of(exec)->half_changed)) return RILL_OK;
@@ -266,7 +268,7 @@ static rill_status mend(struct rill__graph_exec *exec) {
 
 /* ---- launches ---- */
 
-/* What records and host calls note of the stream that they are work of. */
+/* Updates the stream and the events for the launch's records and host calls. */
 static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *on, const struct gpu_exec *part) {
   if (part->calls_host) (void)atomic_fetch_add_explicit(&on->host_calls, 1, memory_order_relaxed);
   for (uint32_t i = 0; i < exec->count && part->records; i++) {
@@ -277,12 +279,12 @@ static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *o
   }
 }
 
-/* Whether others wait for the launch that the mark stands for. */
+/* Returns true if replaced parts wait for the launch that the mark stands for. */
 static bool stays(const struct gpu_mark *mark) {
   return mark->recorded && atomic_load_explicit(&mark->references, memory_order_acquire) > 1;
 }
 
-/* After a launch on the stream. */
+/* Called after a launch on the stream. */
 static rill_status record_mark(struct rill__graph_exec *exec, const struct gpu_stream *on) {
   struct gpu_exec *part = gpu_exec_of(exec);
   gpu_result result;
@@ -341,7 +343,8 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
 static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (graph) return (uintptr_t)part->graph;
-  return part->half_changed ? 0 : (uintptr_t)part->native; /* who launches it does not make it as the steps are */
+  return part->half_changed ? 0 : (uintptr_t)part->native; /* launching it natively would not run the steps as they
+                                                            * are */
 }
 
 /* ---- changes ---- */
@@ -370,7 +373,7 @@ static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__
   return status;
 }
 
-/* By another native graph. */
+/* Changes a step by creating another native graph. */
 static rill_status set_anew(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation,
                             struct replaced *replaced) {
   struct rill__operation **operations = malloc(exec->count * sizeof(struct rill__operation *));
@@ -386,7 +389,9 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   struct rill__operation *const before = exec->steps[step].operation;
   struct replaced *replaced = NULL;
   RILL_TRY(note_operation(exec, operation));
-  if (operation->kind == RILL_NODE_EMPTY) RILL_TRY(mark_launches(exec)); /* another native object may enable it again */
+  if (operation->kind == RILL_NODE_EMPTY)
+    RILL_TRY(mark_launches(exec)); /* a later native object may enable the step
+                                    * again */
   if (uses_operations(before)) RILL_TRY(begin_replacing(exec, 1, &replaced));
   rill_status status = RILL_OK;
   if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
@@ -398,7 +403,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   return status;
 }
 
-/* ---- what others submit ---- */
+/* ---- work that other code submits ---- */
 
 static rill_status others_begin(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
@@ -407,7 +412,7 @@ static rill_status others_begin(struct rill__stream *stream) {
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(stream->base.device, result, capture_begin);
 }
 
-/* A capture that has been invalidated has: its end says why. */
+/* An invalidated capture counts as having work; ending it reports the reason. */
 static bool others_have_work(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_capture_status status = GPU_CAPTURE_NONE;
@@ -420,7 +425,7 @@ static bool others_have_work(struct rill__stream *stream) {
   return result != GPU_SUCCESS || graph == NULL || count > 0;
 }
 
-/* A capture whose end was refused may go on for ever. */
+/* Tries again to end a capture, which would otherwise never end after a refusal. */
 static void end_refused_capture(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_graph graph = NULL;

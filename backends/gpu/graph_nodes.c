@@ -1,18 +1,19 @@
-/* Native graphs, node by node.  No stream captures, so nothing that other threads or libraries do can be refused by
- * it or disturb it.  A step may become several nodes, one after another; others come after the last of them. */
+/* Creates native graphs node by node.  No stream captures, so calls of other threads or libraries neither invalidate a
+ * capture nor are refused because of one.  A step may become a sequence of nodes; later steps follow the last of
+ * them. */
 #include "backends/gpu/gpu.h"
 
 #include <stdlib.h>
 
-/* A native graph while it is made, inside a scope. */
+/* State while a native graph is created, inside a scope. */
 struct making {
   struct rill__device *device;
-  struct gpu_spot spot; /* of the next node; afterwards it is what the one after that comes after */
-  uint32_t made;        /* nodes of the step */
-  bool *kernels;        /* which of the nodes before the step are kernels */
+  struct gpu_spot spot; /* where the next node is added; its node then precedes the one after it */
+  uint32_t made;        /* number of nodes created for the step */
+  bool *kernels;        /* tells which nodes preceding the step are kernels */
 };
 
-/* The step's next node comes after the one that has been made. */
+/* Makes the new node the predecessor of the step's next one. */
 static rill_status end_node(struct making *making, gpu_result result, const char *symbol) {
   if (result != GPU_SUCCESS) return gpu_fail(making->device, result, symbol);
   making->spot.after = &making->spot.node;
@@ -28,7 +29,7 @@ static size_t max_pitch(const struct making *making) {
   return most != 0 ? most : SIZE_MAX;
 }
 
-/* With the pitches that a node has to have, whether they mean something or not. */
+/* Sets the pitches that a node has to have, including those that have no meaning for the copy. */
 static struct rill__copy_3d with_pitches(const struct rill__copy_3d *asked) {
   struct rill__copy_3d copy = *asked;
   if (copy.height == 1 && copy.depth == 1) copy.dst_pitch = copy.src_pitch = copy.width;
@@ -48,7 +49,8 @@ static rill_status add_copy_node(struct making *making, const struct rill__copy_
   return end_node(making, result, symbol);
 }
 
-/* Bytes in a row; more than a pitch can be are rows that lie end to end, and the rest. */
+/* Adds a copy of contiguous bytes.  If there are more bytes than a pitch may have, adds contiguous rows and the
+ * rest. */
 static rill_status add_line(struct making *making, const struct rill__copy_3d *asked) {
   const size_t row = (size_t)1 << 30;
   struct rill__copy_3d copy = *asked;
@@ -79,7 +81,7 @@ static rill_status add_slice(struct making *making, const struct rill__copy_3d *
   return RILL_OK;
 }
 
-/* Whether one node does it: slice pitches are multiples of pitches, and those are not too wide. */
+/* Returns true if one node is enough: slice pitches are multiples of pitches, and pitches do not exceed the limit. */
 static bool is_one_copy(struct rill__device *device, const struct rill__copy_3d *copy) {
   const size_t most = gpu_device_of(device)->max_pitch;
   if (copy->height == 1 && copy->depth == 1) return !GPU_LINE_NODES_HAVE_PITCH || most == 0 || copy->width <= most;
@@ -101,7 +103,7 @@ static rill_status add_copy(struct making *making, const struct rill__copy_3d *c
   return RILL_OK;
 }
 
-/* ---- calls of the host ---- */
+/* ---- host calls ---- */
 
 static rill_status add_host_node(struct making *making, void (*fn)(void *data), void *data) {
   gpu_graph_node node = NULL;
@@ -159,7 +161,7 @@ static struct gpu_fill_node row_of(const struct rill__fill_2d *fill) {
   };
 }
 
-/* The first `done` bytes, again and again, twice as many with each node. */
+/* Copies the first `done` bytes repeatedly, doubling their number with each node. */
 static rill_status add_doubled_bytes(struct making *making, const struct rill__fill_2d *fill, size_t done,
                                      size_t size) {
   struct rill__copy_3d copy = { .src = fill->dst, .dst_kind = fill->dst_kind, .src_kind = fill->dst_kind };
@@ -172,8 +174,8 @@ static rill_status add_doubled_bytes(struct making *making, const struct rill__f
   return RILL_OK;
 }
 
-/* One row.  A pattern of several words is written word by word, a column each where there is such a node, and doubled;
- * how much is columns is what streams do, too (fill.c). */
+/* Adds a row.  A pattern of several words is written word by word, as columns if nodes have rows, and then doubled.
+ * The part filled as columns is the same as on streams (fill.c). */
 static rill_status add_row(struct making *making, const struct rill__fill_2d *fill) {
   enum { FIRST = 16 << 10 };
   const size_t size = fill->pattern_size;
@@ -201,7 +203,7 @@ static rill_status add_row_by_row(struct making *making, const struct rill__fill
   return RILL_OK;
 }
 
-/* The first row, then twice as many with each copy. */
+/* Adds the first row, and copies that double the number of rows. */
 static rill_status add_doubled_rows(struct making *making, const struct rill__fill_2d *fill) {
   RILL_TRY(add_row(making, fill));
   struct rill__copy_3d copy = {
@@ -221,7 +223,7 @@ static rill_status add_doubled_rows(struct making *making, const struct rill__fi
   return RILL_OK;
 }
 
-/* In pieces, since the vendors do not say how many rows they take. */
+/* Works in pieces, because the vendors do not state their limit of rows. */
 static rill_status add_rows(struct making *making, const struct rill__fill_2d *fill) {
   const size_t most = (size_t)1 << 24;
   struct gpu_fill_node rows = row_of(fill);
@@ -234,7 +236,7 @@ static rill_status add_rows(struct making *making, const struct rill__fill_2d *f
   return RILL_OK;
 }
 
-/* With the shortest pattern that does the same, whose bytes are in `bytes`. */
+/* Returns an equal fill with the shortest pattern, which is stored in `bytes`. */
 static struct rill__fill_2d shortest_fill(const struct rill__fill_2d *asked, unsigned char bytes[16]) {
   struct rill__fill_2d fill = *asked;
   memcpy(bytes, asked->pattern, asked->pattern_size);
@@ -319,8 +321,7 @@ static rill_status add_operation(struct making *making, struct rill__operation *
 
 /* ---- all steps ---- */
 
-/* Steps are in an order in which each comes after those that it depends on, so a chain of all has every order that the
- * edges ask for. */
+/* Steps are sorted so that each follows its predecessors.  A chain of all steps therefore satisfies all edges. */
 static rill_status add_all_steps(struct making *making, const struct rill__graph_exec *exec,
                                  struct rill__operation *const *operations, gpu_graph_node *nodes,
                                  gpu_graph_node *after) {
@@ -385,7 +386,7 @@ static bool is_plain_launch(const struct rill__operation *operation) {
   return operation->launch.extras == NULL && !operation->launch.clustered;
 }
 
-/* Whether it is one node of the driver's that a change alters, and which fill that is. */
+/* Returns true if the fill is one native node, which a change can alter, and sets `out` to its values. */
 static bool is_one_fill(const struct rill__operation *operation, struct gpu_fill_node *out) {
   unsigned char bytes[16];
   const struct rill__fill_2d fill = shortest_fill(&operation->fill.rows, bytes);
@@ -393,7 +394,7 @@ static bool is_one_fill(const struct rill__operation *operation, struct gpu_fill
   return fill.height == 1 && fill.pattern_size <= 4;
 }
 
-/* Between plain launches. */
+/* Compares plain launches. */
 static bool is_same_launch(const struct rill__launch *a, const struct rill__launch *b) {
   if (a->kernel != b->kernel || memcmp(a->grid, b->grid, sizeof a->grid) != 0 ||
       memcmp(a->block, b->block, sizeof a->block) != 0 || a->shared_mem_bytes != b->shared_mem_bytes) {
@@ -406,12 +407,12 @@ static bool is_same_launch(const struct rill__launch *a, const struct rill__laun
   return true;
 }
 
-/* The driver changes copies of one row alone. */
+/* The driver can change only copies of one row. */
 static bool is_one_line(struct rill__device *device, const struct rill__copy_3d *copy) {
   return copy->height == 1 && copy->depth == 1 && is_one_copy(device, copy);
 }
 
-/* What memory of unknown kind is may have changed. */
+/* Memory of unknown kind may have become another kind, so such copies are never the same. */
 static bool is_same_copy(const struct rill__copy_3d *a, const struct rill__copy_3d *b) {
   return a->dst_kind != RILL_MEMORY_UNKNOWN && a->src_kind != RILL_MEMORY_UNKNOWN && memcmp(a, b, sizeof *a) == 0;
 }
@@ -420,7 +421,7 @@ static bool has_same_function(const struct rill__operation *a, const struct rill
   return gpu_kernel_of(a->launch.kernel)->native == gpu_kernel_of(b->launch.kernel)->native;
 }
 
-/* Whether the step is one native node that the driver changes, and disables. */
+/* Returns true if the step is one native node that the driver can change and disable. */
 static bool is_one_node(struct rill__device *device, const struct rill__operation *operation) {
   struct gpu_fill_node fill;
   switch (operation->kind) {
@@ -431,14 +432,14 @@ static bool is_one_node(struct rill__device *device, const struct rill__operatio
   }
 }
 
-/* What has to happen to a step's native nodes so that they do something else. */
+/* The kind of change that a step's native nodes need for another operation. */
 enum change { NO_CHANGE, ONE_NODE_CHANGES, NODES_CHANGE };
 
 static enum change change_of(struct rill__device *device, const struct rill__operation *before,
                              const struct rill__operation *after) {
   struct gpu_fill_node old, new;
   if (before == after) return NO_CHANGE;
-  if (before->kind != after->kind) { /* a step is disabled, or enabled again */
+  if (before->kind != after->kind) { /* the step is disabled or enabled again */
     const struct rill__operation *const work = before->kind == RILL_NODE_EMPTY ? after : before;
     return GPU_NODES_ARE_DISABLED && is_one_node(device, work) ? ONE_NODE_CHANGES : NODES_CHANGE;
   }
@@ -454,7 +455,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
     case RILL_NODE_FILL:
       if (!is_one_fill(before, &old) || !is_one_fill(after, &new)) return NODES_CHANGE;
       return memcmp(&old, &new, sizeof old) == 0 ? NO_CHANGE : ONE_NODE_CHANGES;
-    case RILL_NODE_HOST_CALL: return ONE_NODE_CHANGES; /* it names its operation */
+    case RILL_NODE_HOST_CALL: return ONE_NODE_CHANGES; /* the node refers to its operation */
     case RILL_NODE_EVENT_RECORD:
     case RILL_NODE_EVENT_WAIT: return before->event == after->event ? NO_CHANGE : NODES_CHANGE;
     case RILL_NODE_OTHER: return NODES_CHANGE;
@@ -462,7 +463,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
   }
 }
 
-/* Inside a scope; `operation` is one node. */
+/* Call it inside a scope.  `operation` has to be one node. */
 static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                        struct rill__operation *operation) {
   const gpu_context context = gpu_device_of(device)->context;
@@ -485,7 +486,7 @@ static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu
   }
 }
 
-/* Inside a scope.  A node that was made empty refuses to become another one. */
+/* Call it inside a scope.  Work is set before its node is enabled; a node of another kind refuses the change. */
 static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                      const struct rill__operation *before, struct rill__operation *operation) {
   const struct gpu_spot spot = { .exec = native, .node = node };
@@ -506,7 +507,8 @@ void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operatio
   gpu_leave(&scope);
 }
 
-/* What a change may allocate: arguments, each aligned, those that the compiler adds (256 bytes), and an alignment. */
+/* Returns the memory that a change may allocate: the arguments, each aligned, those added by the compiler (256 bytes),
+ * and an alignment. */
 static size_t bytes_of_change(const struct rill__launch *launch) {
   const rill_bundle_kernel *source = launch->kernel->source;
   size_t bytes = 512;
@@ -514,8 +516,8 @@ static size_t bytes_of_change(const struct rill__launch *launch) {
   return bytes;
 }
 
-/* Whether the driver can change the nodes of these steps one by one.  Where that costs memory, an object is changed a
- * few times only: then another takes its place, and its memory is freed. */
+/* Returns true if the driver can change the nodes of these steps one by one.  If changes leak memory, a native object
+ * is changed only a few times; then another one replaces it, and the memory is freed. */
 static bool may_change(struct gpu_exec *part, struct rill__device *device, const struct rill__step *steps,
                        uint32_t count, struct rill__operation *const *operations) {
   enum { MOST_CHANGES = 64, MOST_BYTES = 1 << 20 };

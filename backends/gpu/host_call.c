@@ -2,21 +2,21 @@
 
 #include <stdlib.h>
 
-/* The vendors have two ways to call the host from a stream.  A stream callback is called after a fault too, and
- * gets its status, but cannot be captured; a host function can, and is never called after a fault.  So: callbacks
- * outside captures, host functions inside, where the contract promises nothing of faults. */
+/* The vendors have two ways to call the host from a stream.  A stream callback is also called after a fault, with the
+ * status, but cannot be captured.  A host function can be captured, but is never called after a fault.  Callbacks are
+ * therefore used outside captures, and host functions inside, where the contract promises nothing about faults. */
 
-/* What the vendor's one pointer has to carry. */
+/* Data of a call, because the vendors pass only one pointer. */
 struct gpu_closure {
   rill_host_fn fn;
   void *user;
-  uint64_t stream; /* its id */
+  uint64_t stream; /* id of the stream */
   struct gpu_device *device;
-  struct gpu_closure *next; /* of those captured */
+  struct gpu_closure *next; /* next captured closure */
 };
 
-/* A few are kept for the next call.  Whoever swaps a pointer out of its place owns it, so that no place can be
- * taken for another one that looks the same. */
+/* A few closures are kept for reuse.  The thread that swaps a pointer out of its slot owns the closure, which rules out
+ * the ABA problem. */
 static struct gpu_closure *new_closure(struct gpu_device *device) {
   for (int i = 0; i < GPU_SPARE_CLOSURES; i++) {
     if (atomic_load_explicit(&device->spare[i], memory_order_relaxed) == NULL) continue;
@@ -46,7 +46,7 @@ static void call_from_stream(gpu_stream_handle stream, gpu_native_result result,
   rill__call_host(closure.stream, closure.fn, closure.user, gpu_status_of((gpu_result)result));
 }
 
-/* Once for each launch of the graph, so the closure stays. */
+/* Called once for each launch of the graph, so the closure is not freed. */
 static void call_from_graph(void *data) {
   const struct gpu_closure *closure = data;
   rill__call_host(0, closure->fn, closure->user, RILL_OK);
@@ -67,7 +67,7 @@ static rill_status capture_call(struct rill__stream *stream, struct gpu_closure 
     end_closure(closure);
     return GPU_FAIL(device, result, launch_host_function);
   }
-  /* How long graphs made from the capture live is not known here. */
+  /* The lifetime of graphs created from the capture is unknown here, so the closure is kept. */
   closure->next = atomic_load(&closure->device->captured);
   while (!atomic_compare_exchange_weak(&closure->device->captured, &closure->next, closure)) continue;
   return RILL_OK;

@@ -1,12 +1,12 @@
-/* Events and memory shared between processes. */
+/* Events and memory shared with other processes. */
 #include "backends/gpu/gpu.h"
 
 _Static_assert(sizeof(gpu_ipc_event) == sizeof(struct rill__ipc_native) &&
                    sizeof(gpu_ipc_memory) == sizeof(struct rill__ipc_native),
                "the vendors' handles are what core carries");
 
-/* The codes in which drivers say that there is nothing for a handle, or that they cannot reach it; a driver has no
- * other ones for a handle that was made up. */
+/* Handles the codes with which drivers report that a handle refers to nothing, or to something that they cannot access.
+ * Drivers use the same codes for forged handles. */
 static rill_status gpu_fail_open(struct rill__device *device, gpu_result result, const char *symbol) {
   enum { MAP_FAILED_ = 205, ALREADY_MAPPED = 208, FILE_NOT_FOUND = 301, OPERATING_SYSTEM = 304 };
   switch (result) {
@@ -65,7 +65,7 @@ rill_status gpu_ipc_export_memory(struct rill__device *device, void *p, size_t s
   return RILL_OK;
 }
 
-/* Whether `size` bytes from `pointer` on are mapped.  A driver that does not say is believed to have them. */
+/* Returns true if `size` bytes at `pointer` are mapped, or if the driver cannot tell. */
 static bool is_mapped(struct rill__device *device, gpu_pointer pointer, size_t size) {
   gpu_pointer base = pointer;
   size_t length = 0;
@@ -76,8 +76,8 @@ static bool is_mapped(struct rill__device *device, gpu_pointer pointer, size_t s
   return offset <= length && size <= length - offset;
 }
 
-/* Opening and closing memory of other processes, one call at a time: of threads that open the same at the same time, a
- * driver may tell one that it is mapped already.  No call of these waits for work. */
+/* Serializes opening and closing memory of other processes: if threads open the same memory concurrently, a driver may
+ * report to one of them that it is already mapped.  None of these calls waits for work. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static gpu_result open_memory(struct rill__device *device, gpu_ipc_memory handle, gpu_pointer *out) {
@@ -116,7 +116,7 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
   return RILL_OK;
 }
 
-/* No vendor says that closing waits for work, which may be of other devices that reach the memory. */
+/* No vendor documents that closing waits for work, which may also run on other devices that can access the memory. */
 rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size) {
   (void)size;
   if (gpu_forked) return rill__fail_lost(device);

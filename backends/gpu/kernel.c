@@ -1,13 +1,13 @@
 #include "backends/gpu/gpu.h"
 
-/* Inside a scope; 0 if the driver does not say. */
+/* Returns 0 if the driver does not know the attribute.  Call it inside a scope. */
 static uint32_t kernel_attribute(gpu_function function, gpu_function_attribute which) {
   int value = 0;
   if (GPU_CALL(function_attribute, (&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
 }
 
-/* Inside a scope.  What a kernel requires of its block stands in no attribute. */
+/* Reads the required cluster size; no attribute tells a required block size.  Call it inside a scope. */
 static void read_required_cluster(struct rill__kernel *kernel) {
   if (!gpu_vendor_required_cluster(gpu_kernel_of(kernel)->native, kernel->required_cluster)) return;
   for (int i = 1; i < 3; i++) {
@@ -15,20 +15,20 @@ static void read_required_cluster(struct rill__kernel *kernel) {
   }
 }
 
-/* Inside a scope.  Adds the arguments that the driver tells of; if it cannot, they stay unknown. */
+/* Adds the arguments that the driver reports; if it cannot report them, they stay unknown.  Call it inside a scope. */
 static gpu_result ask_for_args(struct rill__kernel *kernel) {
-  enum { MOST = 4096 }; /* more than fit any limit of a vendor */
+  enum { MOST = 4096 }; /* exceeds the limits of all vendors */
   rill_bundle_kernel *source = kernel->own.kernels;
   for (size_t i = 0; i < MOST; i++) {
     size_t offset = 0, size = 0;
     const gpu_result result = gpu_vendor_arg_place(gpu_kernel_of(kernel)->native, i, &offset, &size);
     if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;
-    if (result == GPU_INVALID_VALUE) { /* that was the last */
+    if (result == GPU_INVALID_VALUE) { /* there are no more arguments */
       if (i == 0) source->arg_count = 0;
       return GPU_SUCCESS;
     }
     if (result != GPU_SUCCESS) return result;
-    if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core looks at no_memory */
+    if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core checks no_memory */
     rill__image_set_offset(&kernel->own, (uint32_t)offset);
   }
   return GPU_SUCCESS;
@@ -62,7 +62,7 @@ static rill_status gpu_kernel_find(struct rill__kernel *kernel) {
   return RILL_OK;
 }
 
-/* All that a block can have, at once: a smaller request would take a larger one of another thread back. */
+/* Allows the maximum at once, because a smaller request could undo a larger one of another thread. */
 static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
   struct rill__device *device = kernel->base.device;
   const uint64_t most = device->info.shared_per_block_optin - kernel->static_shared;
@@ -88,7 +88,7 @@ static gpu_result write_constants(const struct rill__launch_extras *extras, gpu_
   return result;
 }
 
-/* Inside a scope. */
+/* Call it inside a scope. */
 static gpu_result launch_with_extras(const struct gpu_stream *part, const struct rill__launch *shape,
                                      const char **symbol) {
   const struct rill__launch_extras *extras = shape->extras;
@@ -108,8 +108,8 @@ static gpu_result launch_with_extras(const struct gpu_stream *part, const struct
                            shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
 }
 
-/* With a cluster, attributes or constants.  Constants and their kernel are several calls: of two threads that launch so
- * on one stream, the one waits for the other. */
+/* Launches with a cluster, attributes or constants.  Constants and their kernel take several calls, so threads that
+ * launch this way on one stream exclude each other. */
 static rill_status launch_extended(struct rill__stream *stream, const struct rill__launch *shape) {
   struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -146,7 +146,7 @@ static rill_status gpu_kernel_preload(struct rill__kernel *kernel) {
   return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LOAD_FUNCTION_TEXT);
 }
 
-/* ---- what a launch can have and a kernel can use ---- */
+/* ---- attributes and occupancy ---- */
 
 static bool gpu_kernel_has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
   *why = "";

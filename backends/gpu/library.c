@@ -1,5 +1,5 @@
-/* Finding a vendor's library.  Two copies of a vendor's runtime in one process know nothing of each other's streams and
- * memory, so one that the process has loaded comes before all others. */
+/* Finds a vendor's library.  Two copies of a vendor's runtime in one process do not know each other's streams and
+ * memory, so a copy that the process has already loaded is preferred. */
 #include "backends/gpu/gpu.h"
 
 #include <dlfcn.h>
@@ -21,11 +21,11 @@ void gpu_append(char *text, size_t size, const char *format, ...) {
 
 /* ---- what was tried ---- */
 
-/* Names of which the same is said stand together: "a, b: not set; c: no such folder". */
+/* Names with the same reason are listed together: "a, b: not set; c: no such folder". */
 struct tries {
   char *why;
   size_t size;
-  char said[256]; /* of the latest names; "": there is none yet */
+  char said[256]; /* reason for the latest names; "" before the first one */
 };
 
 static void note_try(struct tries *tries, const char *name, const char *said) {
@@ -81,7 +81,7 @@ static void *open_by_variable(struct tries *tries, const char *const *names, con
   return NULL;
 }
 
-/* A folder without a version is a link to one that has, as a rule: it comes last. */
+/* Sorts folders without a version last, because they are usually links to a folder with a version. */
 static int newest_first(const void *a, const void *b) {
   const char *const first = *(const char *const *)a, *const second = *(const char *const *)b;
   const bool first_has = strpbrk(strrchr(first, '/'), "0123456789") != NULL;

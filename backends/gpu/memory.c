@@ -28,14 +28,14 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
     return RILL_OK;
   }
   *out = NULL;
-  /* A size that overflows when it is rounded up is called invalid. */
+  /* The drivers report an invalid value if the size overflows when it is rounded up. */
   if (result == GPU_OUT_OF_MEMORY) return RILL_ERROR_OUT_OF_MEMORY;
   if (result == GPU_INVALID_VALUE && size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
   return gpu_fail(device, result, symbol);
 }
 
-/* Host and managed memory may be in use on every device of the vendor, and no vendor says that freeing it
- * waits for them. */
+/* Host and managed memory may be in use on every device of the vendor, and no vendor documents that freeing it waits
+ * for them. */
 rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     struct rill__device *device = gpu_devices[i];
@@ -45,7 +45,7 @@ rill_status gpu_wait_for_all(void) {
   return RILL_OK;
 }
 
-/* Device memory is only freed once the device is idle: both vendors' functions wait for that themselves. */
+/* Device memory is freed once the device is idle; both vendors' functions wait for that. */
 static rill_status gpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
@@ -59,7 +59,7 @@ static rill_status gpu_memory_free(struct rill__device *device, void *p, uint32_
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, memory_free);
 }
 
-/* ---- memory of others ---- */
+/* ---- memory of other code ---- */
 
 static rill_status gpu_memory_host_register(struct rill__device *device, void *p, size_t size) {
   gpu_result result;
@@ -97,7 +97,7 @@ _Static_assert((int)GPU_ADVICE_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
                    (int)GPU_ADVICE_NOT_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
                "advice has the vendors' numbers");
 
-/* Without it memory moves as a whole at each launch, and neither prefetch nor advice means anything to the driver. */
+/* Without concurrent access the driver moves all managed memory at each launch, and ignores prefetches and advice. */
 static rill_status need_concurrent(struct rill__device *device, const char *symbol, bool there) {
   RILL_REQUIRE(there, RILL_ERROR_UNSUPPORTED, "the driver of %s does not have %s", device->name, symbol);
   int value = 0;
@@ -147,8 +147,8 @@ static void copy_on_host(void *user, rill_status stream_status) {
   if (stream_status == RILL_OK) memmove(copy.dst, copy.src, copy.n);
 }
 
-/* From pinned memory to pinned memory the vendors' copy makes the caller wait for the stream, so the host copies, in
- * stream order.  False in a capture, where the vendors' copy is a node like any other. */
+/* Copies between pinned memory on the host, in stream order, because the vendors' copy would block the caller until the
+ * stream is done.  `done` is false in a capture, where the vendors' copy is an ordinary node. */
 static rill_status try_host_copy(struct rill__stream *stream, void *dst, const void *src, size_t n, bool *done) {
   bool capturing = false;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
@@ -178,7 +178,7 @@ static rill_status gpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   const char *symbol = gpu_symbols.copy;
   if (RILL__LIKELY(!part->work_inside))
     result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
-  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
+  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* like GPU_RUN */
     struct gpu_scope scope;
     result = gpu_enter(device, &scope);
     if (result == GPU_SUCCESS) {

@@ -13,7 +13,7 @@ static void gpu_module_needs(struct rill__device *device, char *text, size_t siz
 
 static rill_status load_from(struct rill__module *module, const rill_bundle_image *image, const void *data) {
   struct rill__device *device = module->base.device;
-  char log[600] = ""; /* what the compiler of intermediate code has to say */
+  char log[600] = ""; /* messages of the compiler of intermediate code */
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
@@ -39,7 +39,7 @@ static rill_status gpu_module_load(struct rill__module *module, const rill_bundl
   return status;
 }
 
-/* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
+/* Errors are ignored: the driver has shut down at exit, or the device is lost. */
 static void gpu_module_unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
@@ -48,7 +48,7 @@ static void gpu_module_unload(struct rill__module *module) {
     GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
   }
   (void)result;
-  free(gpu_module_of(module)->image); /* no call that could read it comes after this one */
+  free(gpu_module_of(module)->image); /* no later call can read it */
 }
 
 static rill_status gpu_module_global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
@@ -56,7 +56,7 @@ static rill_status gpu_module_global(struct rill__module *module, const char *sy
   gpu_pointer address = 0;
   GPU_RUN_INSIDE(result, module->base.device, module_global, (&address, size, gpu_module_of(module)->native, symbol));
   *p = result == GPU_SUCCESS ? (void *)(uintptr_t)address : NULL;
-  /* A name that is a kernel's, say, is an invalid value to some drivers. */
+  /* Some drivers report an invalid value for a name that is not a variable's, for example a kernel's. */
   const bool none = result == GPU_NOT_FOUND || result == GPU_INVALID_VALUE;
   return result == GPU_SUCCESS || none ? RILL_OK : GPU_FAIL(module->base.device, result, module_global);
 }

@@ -1,41 +1,42 @@
-/* Native streams, which are used again: creating one costs microseconds.
+/* Native streams are reused, because creating one takes microseconds.
  *
- * One that rill made, and whose handle nobody else has, goes into a pool of its device when its rill stream has ended
- * and its work is done; the next rill stream of that priority and kind takes it.  All others that are rill's to end are
- * destroyed.
+ * A native stream that rill created, and whose handle no other code has, is put into a pool of its device when its rill
+ * stream is destroyed and its work is done.  The next rill stream of the same priority and kind takes it.  All other
+ * streams that rill owns are destroyed.
  *
- * Where GPU_EVENTS_LOOK_AT_STREAMS, the runtime looks at the stream that an event was last recorded on, whether that
- * still exists or not.  So each event notes it, and rill itself answers for events of streams that have ended, whose
- * work was complete then.
+ * If GPU_EVENTS_LOOK_AT_STREAMS, the runtime accesses the stream on which an event was last recorded, even if that
+ * stream no longer exists.  Each event therefore notes the stream, and rill itself answers queries for events of
+ * streams that have ended, whose work was complete at that time.
  *
- * Invariant.  `generation` is that of the rill stream that has the native stream now.  It goes up when that stream has
- * ended and its work is complete, before the native stream is destroyed or used again.  A native stream is destroyed
- * only after every call has ended that may have seen the generation before: it looked from inside of an epoch
- * (core/object/thread.h), or, if it blocks, between gpu_look_begin and gpu_look_end.
+ * Invariant: `generation` belongs to the rill stream that uses the native stream now.  It is incremented when that
+ * stream has ended and its work is complete, before the native stream is destroyed or reused.  A native stream is
+ * destroyed only after all calls have returned that may have seen the old generation.  Such a call reads it inside an
+ * epoch (core/object/thread.h) or, if it blocks, between gpu_look_begin and gpu_look_end.
  *
- * Those that block are counted, by the turn in which they started.  The turn goes on when nobody is left of the one
- * before, so two turns after the generation went up, all who were there at that time have gone. */
+ * Blocking calls are counted by the turn in which they started.  The turn advances when no call of the previous turn is
+ * left.  Two turns after the generation was incremented, all calls that started before have therefore returned.
+ */
 #include "backends/gpu/gpu.h"
 
 #include <stdlib.h>
 
 enum { CHUNK = 256, CHUNKS = 1 << (GPU_INDEX_BITS - 8), POOL_MAX = 64 };
 
-/* By number; never freed or moved, for events name them. */
+/* Indexed by number; never freed or moved, because events refer to them. */
 static _Atomic(struct gpu_native *) chunks[CHUNKS];
 static uint32_t used;
 static struct gpu_native *unused; /* linked by next */
 static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint32_t turn;
-static _Atomic uint32_t looking[2]; /* by the turn, even or odd */
+static _Atomic uint32_t looking[2]; /* calls that started in even and odd turns */
 
 static struct gpu_native *at(uint32_t index) {
   struct gpu_native *chunk = atomic_load_explicit(&chunks[index / CHUNK], memory_order_acquire);
   return &chunk[index % CHUNK];
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static struct gpu_native *make_more(void) {
   if (used == CHUNKS * CHUNK) return NULL;
   if (used % CHUNK == 0) {
@@ -71,7 +72,7 @@ void gpu_native_forget(struct gpu_native *native) {
 
 /* ---- the pool ---- */
 
-/* NULL: streams of this priority are not kept. */
+/* Returns NULL if streams of this priority are not pooled. */
 static struct gpu_native_pool *natives_of(struct rill__device *device, int32_t priority, bool blocking) {
   const int32_t level = device->info.priority_least - priority;
   if (level < 0 || level >= GPU_POOL_LEVELS) return NULL;
@@ -121,7 +122,7 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
   return RILL_OK;
 }
 
-/* Whether no call is under way that may have seen the generation before it went up. */
+/* Returns true if no call is running that may have seen the generation before it was incremented. */
 static bool nobody_looks(const struct gpu_native *native) {
   if (!GPU_EVENTS_LOOK_AT_STREAMS) return true;
   struct rill__thread *who = NULL;
@@ -146,13 +147,13 @@ bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool
   }
   if (!nobody_looks(native)) return false;
   native->ended_at = 0;
-  /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
+  /* Errors are ignored: the driver has shut down at exit, or the device is lost. */
   if (!lost || !GPU_MAY_HANG_AFTER_FAULT) (void)GPU_CALL(stream_destroy, (native->handle));
   gpu_native_forget(native);
   return true;
 }
 
-/* ---- what events note ---- */
+/* ---- where events were recorded ---- */
 
 int gpu_look_begin(void) {
   const struct rill__thread *self = rill__self;
@@ -180,6 +181,6 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
               "the generation of a native stream goes up");
   const bool lives = GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content;
   if (!lives && generation < atomic_load(&native->first)) return GPU_PLACE_DESTROYED;
-  *handle = native->handle; /* which stays as long as somebody looks */
+  *handle = native->handle; /* valid until gpu_look_end */
   return lives ? GPU_PLACE_LIVES : GPU_PLACE_USED_AGAIN;
 }

@@ -17,7 +17,7 @@ bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memor
   return true;
 }
 
-/* Others in the process may have turned it on or off before. */
+/* Ignores a report that access is already in this state, because other code in the process may have changed it. */
 rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on) {
   const struct gpu_device *other = gpu_device_of(memory_of);
   struct gpu_scope scope;

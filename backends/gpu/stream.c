@@ -1,8 +1,8 @@
 #include "backends/gpu/gpu.h"
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
-/* The driver's number of the stream, where it has one. */
+/* Reads the driver's id of the stream, if the driver has one. */
 static void read_id(struct rill__device *device, struct gpu_stream *part) {
   if (gpu_api.stream_id == NULL) return;
   gpu_result result;
@@ -25,7 +25,8 @@ static rill_status gpu_stream_create(struct rill__stream *stream) {
   return RILL_OK;
 }
 
-/* The vendor's three default streams: there is nothing to ask about them, and calls name them anew each time. */
+/* Imports one of the vendor's three default streams, which have no properties to query.  Calls resolve them each
+ * time. */
 static rill_status import_special(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
   part->native = gpu_vendor_special_stream(stream->native);
@@ -79,7 +80,7 @@ static rill_status gpu_stream_import(struct rill__stream *stream) {
   return RILL_OK;
 }
 
-/* As the is_capturing slot, but without an error: what the driver does not say is no capture. */
+/* Works like the is_capturing function, but without an error: if the driver cannot tell, no capture is assumed. */
 bool gpu_is_captured(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_capture_status status = GPU_CAPTURE_NONE;
@@ -88,8 +89,8 @@ bool gpu_is_captured(struct rill__stream *stream) {
   return result == GPU_CAPTURE_IMPLICIT || (result == GPU_SUCCESS && status != GPU_CAPTURE_NONE);
 }
 
-/* Ends with its work, not before: one vendor would wait for it there.  A stream in a capture is not asked: that would
- * break the capture. */
+/* The stream is destroyed when its work is done, because one vendor's destroy waits for the work.  A capturing stream
+ * is not queried, because that would invalidate the capture. */
 static bool gpu_stream_may_destroy(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
   if (gpu_forked || part->own == NULL || !stream->owned) return true;
@@ -97,7 +98,7 @@ static bool gpu_stream_may_destroy(struct rill__stream *stream) {
   if (gpu_is_captured(stream)) return false;
   const gpu_result result = GPU_CALL(stream_query, (part->native));
   part->drained = result == GPU_SUCCESS;
-  return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* the latter: see ask_by_event */
+  return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* GPU_CAPTURE_UNSUPPORTED: see ask_by_event */
 }
 
 static bool gpu_stream_destroy(struct rill__stream *stream) {
@@ -111,7 +112,7 @@ static bool gpu_stream_destroy(struct rill__stream *stream) {
   return gpu_native_end(stream, part->own, reuse);
 }
 
-/* ---- what a stream tells ---- */
+/* ---- properties ---- */
 
 static uintptr_t gpu_stream_native(struct rill__stream *stream) {
   return stream->imported ? stream->native : (uintptr_t)gpu_stream_of(stream)->native;
@@ -122,15 +123,15 @@ static rill_status gpu_stream_context(struct rill__stream *stream, uintptr_t *ou
   return RILL_OK;
 }
 
-/* Native streams are used again, and their ids with them.  The numbers of rill and the drivers', which count from 1 on,
- * do not meet. */
+/* Native streams and their ids are reused.  rill's numbers have the highest bit set, so they differ from the drivers'
+ * ids, which count from 1. */
 static rill_status id(struct rill__stream *stream, uint64_t *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   *out = part->has_id ? part->id : stream->number | UINT64_C(1) << 63;
   return RILL_OK;
 }
 
-/* A handle that is used again names a stream with another id; one that is not is refused, at best. */
+/* If a handle was reused, the id differs; if it was not, the driver refuses the call at best. */
 static rill_status validate(struct rill__stream *stream, bool *same) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -142,7 +143,7 @@ static rill_status validate(struct rill__stream *stream, bool *same) {
   *same = result == GPU_SUCCESS && now == part->id;
   if (result == GPU_SUCCESS) return RILL_OK;
   const rill_status status = GPU_FAIL(device, result, stream_id);
-  /* Destroyed, unless it is the whole context that has gone. */
+  /* the stream was destroyed, unless its context was */
   const bool gone = result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
   return gone && status != RILL_ERROR_DEVICE_LOST ? RILL_OK : status;
 }
@@ -153,7 +154,7 @@ static rill_status gpu_stream_is_capturing(struct rill__stream *stream, bool *ou
   gpu_capture_status status = GPU_CAPTURE_NONE;
   gpu_result result;
   GPU_RUN(result, device, part->inside, stream_is_capturing, (part->native, &status));
-  /* The null stream, while a stream that blocks with it is being captured. */
+  /* the null stream, while a blocking stream is captured */
   if (result == GPU_CAPTURE_IMPLICIT) {
     *out = true;
     return RILL_OK;
@@ -162,7 +163,7 @@ static rill_status gpu_stream_is_capturing(struct rill__stream *stream, bool *ou
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, stream_is_capturing);
 }
 
-/* A stream that others capture is not asked and not waited for: that would break the capture. */
+/* Refuses to query or synchronize a stream that other code captures, because that would invalidate the capture. */
 static rill_status refuse_captured(struct rill__stream *stream) {
   bool capturing = false;
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
@@ -181,14 +182,14 @@ static gpu_result gpu_stream_query(struct rill__stream *stream) {
   return result;
 }
 
-/* Such a runtime refuses questions about streams while anybody captures in global mode, also in relaxed mode, but
- * without harm to the capture. */
+/* Returns true for a runtime that refuses to query streams while any thread captures in global mode, even in relaxed
+ * mode. The refusal does not invalidate the capture. */
 static bool is_refused_anyway(gpu_result result) {
   return GPU_MAY_IGNORE_RELAXED && RILL__UNLIKELY(result == GPU_CAPTURE_UNSUPPORTED);
 }
 
-/* Then an event is recorded and asked instead, until the work before it is complete or the time is over: one event,
- * since a new one for each question might never be complete when it is asked. */
+/* Records an event and queries it instead, until the work before it is complete or the time is over.  Only one event is
+ * recorded, because a new one for each query might never be complete when it is queried. */
 static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_event_handle event;
@@ -207,7 +208,7 @@ static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_backoff *
 }
 
 static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out) {
-  enum { LONGEST = 100000 }; /* ns: until an event of an idle stream is complete, as a rule */
+  enum { LONGEST = 100000 }; /* nanoseconds; usually enough for an event of an idle stream */
   RILL_TRY(refuse_captured(stream));
   gpu_result result = gpu_stream_query(stream);
   if (is_refused_anyway(result)) {
@@ -221,7 +222,7 @@ static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out
 
 /* ---- ordering ---- */
 
-/* The vendors take the external flags inside captures only; outside, rill's has no effect. */
+/* The vendors accept the external flags only inside captures; outside, rill's flag has no effect. */
 static rill_status external_applies(struct rill__stream *stream, uint32_t flags, bool *out) {
   *out = false;
   return (flags & RILL_EVENT_EXTERNAL) == 0 ? RILL_OK : gpu_stream_is_capturing(stream, out);
@@ -235,8 +236,8 @@ static gpu_result record_external(struct rill__stream *stream, struct rill__even
   return result;
 }
 
-/* Notes where the event was recorded, of which it said `before` when the record started.  False if another thread has
- * recorded it meanwhile: which of the two the runtime remembers is not known then. */
+/* Notes where the event was recorded.  `before`: the place noted when the record started.  Returns false if another
+ * thread has recorded the event meanwhile, because it is unknown then which record the runtime remembers. */
 static bool note_place(struct gpu_event *event, uint64_t before, uint64_t place) {
   if (RILL__LIKELY(((before ^ place) & ~(uint64_t)GPU_PLACE_TURNS) == 0)) {
     return atomic_load_explicit(&event->place, memory_order_acquire) == before;
@@ -273,8 +274,8 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
   return RILL_OK;
 }
 
-/* A runtime that refuses waits for an event because the stream of its last record, or another one at its address, is
- * capturing by now: an event that is complete needs no wait. */
+/* Returns true if the event is complete and needs no wait.  Some runtimes refuse the wait if the stream of the event's
+ * last record, or another stream at its address, is now capturing. */
 static bool is_complete_anyway(struct rill__stream *stream, struct rill__event *event, gpu_result result) {
   bool ready = false;
   if (!GPU_EVENTS_LOOK_AT_STREAMS || result != GPU_CAPTURE_ISOLATION || gpu_is_captured(stream)) return false;
@@ -336,7 +337,7 @@ rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src
   RILL_TRY(gpu_stream_is_capturing(stream, &capturing));
   if (capturing) return RILL_OK; /* the source is read when the graph runs */
   RILL_TRY(gpu_memory_table.is_known(stream->base.device, src, &known));
-  if (known) return RILL_OK; /* page-locked by others: read in stream order */
+  if (known) return RILL_OK; /* pinned by other code, and read in stream order */
   RILL_TRY(gpu_stream_is_complete(stream, &complete));
   if (!complete && rill__in_host_call) return rill__fail_in_host_call();
   if (!complete) RILL_TRY(gpu_stream_synchronize(stream, RILL__FOREVER));
