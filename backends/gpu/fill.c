@@ -159,7 +159,7 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Copies the first `done` bytes behind themselves, twice as many each time, until `size` bytes are filled. */
+/* Copies the first `done` bytes to the bytes that follow, twice as many each time, until `size` bytes are filled. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
     const size_t n = size - done < done ? size - done : done;
