@@ -162,8 +162,8 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
     RILL_REQUIRE((attribute->flags & ~flags) == 0, RILL_ERROR_INVALID_ARGUMENT,
                  "rill_launch.attributes[%zu]: flags of %s are 0x%x, but only 0x%x may be set", i, names[kind],
                  attribute->flags, flags);
-    RILL_REQUIRE((seen & 1u << kind) == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: %s was already passed", i, names[kind]);
+    RILL_REQUIRE((seen & 1u << kind) == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: %s appears twice",
+                 i, names[kind]);
     seen |= 1u << kind;
     RILL_TRY(read_attribute(&reading, attribute));
   }
