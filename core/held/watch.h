@@ -49,6 +49,7 @@ struct rill__watch {
   struct {
     uint64_t stream, sequence; /* stream 0: the place of the point is not known, and the watch is alone in its line */
     struct rill__watch *previous, *next;
+    uint64_t since, due; /* first watch of a line: when it became the first, and when it is polled next, in ns */
     /* Valid in the first watch of a line. link is NULL if the backend is going to wake the watch, so it is not
      * polled. */
     struct rill__watch *last, *next_hashed, *next_line, **link;
@@ -71,7 +72,8 @@ struct rill__watch **rill__lines_add(struct rill__watch *watch, struct rill__wat
 /* Handles a watch that the backend has woken. */
 struct rill__watch **rill__lines_woken(struct rill__watch *watch, struct rill__watch **end);
 
-/* Polls the first watch of each line that no backend wakes, and the watches after it as long as they are over. */
+/* Polls the first watch of each line that is due and that no backend wakes, and the watches after it as long as they
+ * are over. */
 struct rill__watch **rill__lines_ask(struct rill__watch **end);
 
 /* Returns true if there are lines to poll. */
