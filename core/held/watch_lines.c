@@ -5,11 +5,11 @@
  * median, and the watcher uses 4 us / TICK of a processor: 8 % for a TICK of 50 us.  With a share of one part in 24 the
  * same line is polled every 96 us.  Therefore:
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
- *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by that fraction at
- * most.
+ *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
+ *   fraction.
  * - At most MOST_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
  * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for times
- * in which events are near: at most 1 / SHARE and 0.8 % in a second. */
+ *   in which events are near: at most 1 / SHARE and 0.8 % in a second. */
 #include "core/held/watch.h"
 
 #include "core/device/life.h"
@@ -24,7 +24,7 @@ static struct rill__watch **asked_end = &asked_for;
 static size_t asked_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
-enum { TICK = 50000, AGE_TICKS = 2000, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
+enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
 
 /* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
  */
