@@ -15,6 +15,16 @@ static const size_t half = TOUR_WORDS / 2 * sizeof(uint32_t);
 static bool has_graphs(void) { return rill_device_supports(vendor.device, RILL_FEATURE_GRAPH, NULL); }
 static bool has_changes(void) { return rill_device_supports(vendor.device, RILL_FEATURE_GRAPH_UPDATE, NULL); }
 
+/* Of which nothing stays. */
+static rill_status edit_nodes(struct tour *t, rill_graph graph, rill_graph_node last) {
+  rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
+  rill_graph_node extra;
+  TRY(rill_graph_get_node_params(graph, t->fill_node, &params));
+  TRY(rill_graph_set_node_params(graph, t->fill_node, &params));
+  TRY(rill_graph_add_empty(graph, &last, 1, &extra));
+  return rill_graph_remove_node(graph, extra);
+}
+
 /* A node of each kind, in a chain. */
 static rill_status add_nodes(struct tour *t, rill_graph graph) {
   const rill_launch shape = rill_launch_1d(1, 1);
@@ -35,7 +45,8 @@ static rill_status add_nodes(struct tour *t, rill_graph graph) {
   TRY(rill_graph_add_host_call(graph, &last, 1, tour_count_call, t, &last));
   TRY(rill_graph_add_event_record(graph, &last, 1, t->event, &last));
   TRY(rill_graph_add_event_wait(graph, &last, 1, t->event, &last));
-  return rill_graph_add_empty(graph, &last, 1, &last);
+  TRY(rill_graph_add_empty(graph, &last, 1, &last));
+  return edit_nodes(t, graph, last);
 }
 
 STEP(make_graph) {
