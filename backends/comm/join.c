@@ -46,6 +46,17 @@ static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct i
   return RILL_OK;
 }
 
+/* Returns whether a launcher of MPI started this process with others.  Programs that pass an id of rank 0 to all
+ * processes work on the CPU as they do on GPUs. */
+static bool is_launched(void) {
+  static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const char *const size = getenv(sizes[i]);
+    if (size != NULL && strtoul(size, NULL, 10) > 1) return true;
+  }
+  return false;
+}
+
 rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
   rill__comm_enter(__func__);
   if (out != NULL) memset(out, 0, sizeof *out);
@@ -55,7 +66,7 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
   COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(rill__comm_engine_start(engine_within(info.backend), &engine));
+  COMM_TRY(rill__comm_engine_start(is_launched() ? info.backend : engine_within(info.backend), &engine));
   COMM_TRY(engine->make_id(bytes));
   rill__comm_id_write(out, engine->backend, bytes);
   return RILL_OK;

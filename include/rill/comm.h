@@ -17,7 +17,8 @@
  *
  * Every rank calls the same operations of a communicator in the same order, with the same count, type, operator and
  * root.  Operations that only make progress together, such as a send and the receive that answers it, belong in a
- * group.  On the CPU either all ranks are in one process, or each rank is a process (rill/comm_mpi.h).
+ * group (rill/comm_group.h). On the CPU either all ranks are in one process, or each rank is a process
+ * (rill/comm_mpi.h).
  *
  * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
  * front of its stream ends the communicator.  So does a fault that the engine detects.  The next synchronize of its
@@ -28,17 +29,20 @@
  * the ranks of the same process that the operation waits for. Local ranks end together, with the same report.
  *
  * Mismatches.  Local ranks are always compared: a call that differs in operation, count, type, operator or root
- * fails with INVALID_ARGUMENT and both operations, and the communicator ends.  With MPI a receive that does not match
+ * fails with INVALID_ARGUMENT and both operations, and the communicator ends.  (Only a deadline detects a collective
+ * operation in place of a send or receive.)  With MPI a receive that does not match
  * its message fails without a store.  MPI and NCCL do not compare collective operations, and NCCL no messages: ranks
  * with different counts may return OK with wrong sums, or hang until a deadline.  With RILL_CHECK=comm in the
- * environment of all ranks every operation is compared before it starts, and a mismatch leaves the communicator intact.
+ * environment of all ranks every operation is compared before it starts, and a mismatch leaves the communicator
+ * intact.
  *
- * Captures.  On a GPU an operation of a capturing stream becomes part of the graph.  All ranks must capture it in the
- * same place, and launch graphs and other operations in the same order.  The communicator must outlive the execution
- * objects, and deadlines do not apply.  On the CPU the operation is UNSUPPORTED, and the capture continues without it.
+ * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
+ * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
+ * operations in the same order. The communicator must outlive the execution objects, and deadlines do not apply. On
+ * the CPU the operation is UNSUPPORTED, and the capture continues without it.
  *
  * The thing people get wrong: an operation uses the native handle of a GPU stream, so a held stream refuses it with
- * NOT_READY, and the stream cannot be held afterwards.  On the CPU buffers must be host-accessible.  Communicators that
+ * NOT_READY, and the stream cannot be held afterwards. On the CPU buffers must be host-accessible. Communicators that
  * one process uses at the same time must be used in the same order in every process.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
@@ -130,7 +134,8 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 /* ---- joining ---- */
 
 /** Creates the id of a communicator of devices like this one.  The creating process must live until all ranks have
- *  joined.  On the CPU the id is for ranks of this process; rill_comm_mpi_world returns an id for processes.
+ *  joined. On the CPU the id is for MPI processes if a launcher such as mpirun started several, and otherwise for the
+ *  threads of this process. rill_comm_mpi_world returns an id of all processes on all of them.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (no engine; the text lists what was tried and the package
  *           to install), BACKEND.
@@ -278,24 +283,9 @@ RILL_API RILL_NODISCARD rill_status rill_comm_receive(rill_comm comm, rill_strea
  *  Like:    MPI_Ibarrier. */
 RILL_API RILL_NODISCARD rill_status rill_comm_barrier(rill_comm comm, rill_stream stream);
 
-/* ---- groups, one per thread ---- */
-
-/** Begins a group on this thread: operations are checked and kept until rill_comm_group_end. In nested groups only
- *  the outermost one counts. A group can contain operations of several communicators of one backend.
- *
- *  Errors:  OUT_OF_MEMORY.
- *  Like:    ncclGroupStart. */
-RILL_API RILL_NODISCARD rill_status rill_comm_group_begin(void);
-
-/** Submits the operations of the group, which make progress together.  If an operation was refused, nothing is
- *  submitted and its failure is returned again.  The handles of the operations must remain valid until this call.
- *
- *  Errors:  INVALID_ARGUMENT (no group), those of the operations.
- *  Like:    ncclGroupEnd. */
-RILL_API RILL_NODISCARD rill_status rill_comm_group_end(void);
-
 RILL_EXTERN_C_END
 
 #include <rill/comm_counts.h>
+#include <rill/comm_group.h>
 
 #endif
