@@ -197,7 +197,7 @@ struct comm_engine {
   /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
   rill_status (*start)(void);
   uint32_t (*version)(void);
-  rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]); /* NULL: its ids come from elsewhere */
+  rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]);
   /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
   rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
   /* Joins the ranks of `parent` with the same color to `child`, whose rank and ranks it sets; 0 ranks: of

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const struct comm_services *rill__comm_mpi_services;
 
@@ -147,9 +148,18 @@ static uint32_t version(void) {
 /* ---- ids and joining ---- */
 
 struct id {
-  enum { OF_WORLD, OF_HANDLE } kind;
-  int32_t handle; /* MPI_Comm_c2f */
+  enum { OF_WORLD, OF_WORLD_BY_NUMBER, OF_HANDLE } kind;
+  int32_t handle;  /* MPI_Comm_c2f */
+  uint64_t number; /* OF_WORLD_BY_NUMBER: chosen by the process that created the id */
 };
+
+static rill_status make_id(uint8_t bytes[COMM_ID_BYTES]) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_REALTIME, &time);
+  const struct id id = { OF_WORLD_BY_NUMBER, 0, (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec };
+  memcpy(bytes, &id, sizeof id);
+  return RILL_OK;
+}
 
 static rill_status world(uint32_t *ranks, uint32_t *rank) {
   int n = 0, i = 0;
@@ -176,16 +186,21 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
   leave_mpi();
   COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", librill_comm_mpi \"%.*s\"",
                first_line(library), library, first_line(own), own);
-  const struct id id = { OF_HANDLE, handle };
+  const struct id id = { OF_HANDLE, handle, 0 };
   memcpy(bytes, &id, sizeof id);
   *ranks = (uint32_t)n;
   *rank = (uint32_t)i;
   return RILL_OK;
 }
 
-/* Fails in all ranks if two have joined as the same. */
-static rill_status check_same(MPI_Comm mpi, uint32_t ranks, uint32_t rank) {
+/* Fails on all ranks if two ranks have different ids or the same rank. */
+static rill_status check_same(MPI_Comm mpi, const struct id *id, uint32_t ranks, uint32_t rank) {
+  const uint64_t own[2] = { id->number, ~id->number };
+  uint64_t least[2];
   int given = 0;
+  (void)MPI_Allreduce(own, least, 2, MPI_UINT64_T, MPI_MIN, mpi); /* the complement's minimum is the maximum */
+  COMM_REQUIRE(least[0] == ~least[1], RILL_ERROR_INVALID_ARGUMENT,
+               "the processes did not join with the same id" COMM_HINT "join several communicators in the same order");
   (void)MPI_Comm_rank(mpi, &given);
   int wrong = (uint32_t)given != rank, any = 0;
   (void)MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, mpi);
@@ -208,7 +223,7 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   const int code = MPI_Comm_split(from, 0, (int)rank, out);
   if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_split");
   (void)MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
-  const rill_status status = check_same(*out, ranks, rank);
+  const rill_status status = check_same(*out, &id, ranks, rank);
   if (status != RILL_OK) (void)MPI_Comm_free(out);
   return status;
 }
@@ -390,6 +405,7 @@ static const struct comm_engine comm_mpi = {
   .notes = true,
   .start = start,
   .version = version,
+  .make_id = make_id,
   .join = join,
   .split = split,
   .submit = submit,
