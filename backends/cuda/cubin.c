@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-/* In st_other of a function: it is a kernel. */
+/* Flag in a function's st_other that marks it as a kernel. */
 enum { ENTRY = 0x10 };
 
 bool rill__cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
 
-/* The number of the target moved up by 8 bits with version 8 of the ABI.  That the code is for one target alone
- * ("sm_90a") is not in it; the driver knows. */
+/* Version 8 of the ABI moved the target's number up by 8 bits.  The header does not tell whether the code is for one
+ * target only ("sm_90a"); the driver knows. */
 static unsigned capability(const Elf64_Ehdr *header) {
   return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }

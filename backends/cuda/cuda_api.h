@@ -1,10 +1,11 @@
-/* NVIDIA's driver API and NVRTC, as far as rill uses them: the names, numbers and layouts of cuda.h and nvrtc.h,
- * declared here so that nothing of NVIDIA's is needed to build.  tools/check-headers compares all of it with the real
- * headers: constants, types, sizes and offsets, and functions' types.  It reads plain declarations only; a field that
- * begins with rill_ is a place that rill does not look at.
+/* NVIDIA's driver API and NVRTC, as far as rill uses them.  The names, numbers and layouts of cuda.h and nvrtc.h are
+ * declared here, so that rill builds without NVIDIA's headers.  tools/check-headers compares constants, types, sizes,
+ * offsets and function types with the real headers.  It reads plain declarations only; rill does not access fields
+ * whose names begin with rill_.
  *
- * Enumerations are unsigned, as compilers make them.  Where a driver exports several versions of a function, a macro
- * says which one is meant, as in cuda.h: always the first that every supported driver has. */
+ * Enumerations are unsigned, as compilers make them.  If drivers export several versions of a function, a macro selects
+ * one, as in cuda.h: always the oldest version that every supported driver has.
+ */
 #ifndef RILL_BACKENDS_CUDA_API_H
 #define RILL_BACKENDS_CUDA_API_H
 
@@ -196,7 +197,7 @@ enum {
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2
 #define cuDeviceTotalMem cuDeviceTotalMem_v2
-#define cuDeviceGetUuid cuDeviceGetUuid_v2 /* from 11.4 on */
+#define cuDeviceGetUuid cuDeviceGetUuid_v2 /* since 11.4 */
 #define cuCtxPushCurrent cuCtxPushCurrent_v2
 #define cuCtxPopCurrent cuCtxPopCurrent_v2
 #define cuStreamDestroy cuStreamDestroy_v2
@@ -245,7 +246,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 CUresult cuStreamGetPriority(CUstream stream, int *priority);
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags);
-CUresult cuStreamGetId(CUstream stream, unsigned long long *id); /* from 12.0 on */
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id); /* since 12.0 */
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *user, unsigned int flags);
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user);
@@ -298,8 +299,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *size, CUmodule module, const char *name);
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
-CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size); /* from 12.4 on */
-CUresult cuFuncLoad(CUfunction function);                                                     /* from 12.4 on */
+CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size); /* since 12.4 */
+CUresult cuFuncLoad(CUfunction function);                                                     /* since 12.4 */
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size, size_t shared);
 CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function, CUoccupancyB2DSize shared_of,
                                           size_t shared, int limit);
@@ -324,7 +325,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                               const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUcontext context);
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                   const CUgraphEdgeData *edges, size_t count); /* from 12.3 on */
+                                   const CUgraphEdgeData *edges, size_t count); /* since 12.3 */
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count);
 CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                             const CUDA_HOST_NODE_PARAMS *call);

@@ -1,6 +1,6 @@
-/* Fatbins.  Their form is not documented by the vendor, but has been the same since CUDA 5: a header with the size of
- * all that follows, then entries, each a header with the size of the code after it.  Entries of a kind that is not
- * known here are the driver's. */
+/* Fatbins.  NVIDIA does not document the format, but it has not changed since CUDA 5: a header with the size of what
+ * follows, then entries, each a header with the size of the code after it.  Entries of unknown kinds are left to the
+ * driver. */
 #include "backends/cuda/formats.h"
 
 #include <stdio.h>
@@ -11,21 +11,21 @@ enum { MAGIC = (int)0xba55ed50u, KIND_PTX = 1, KIND_CUBIN = 2 };
 struct file_header {
   uint32_t magic;
   uint16_t version, header_size;
-  uint64_t size; /* of what follows the header */
+  uint64_t size; /* bytes after the header */
 };
 
 struct entry_header {
   uint16_t kind, version;
   uint32_t header_size;
-  uint64_t size; /* of what follows the header */
+  uint64_t size; /* bytes after the header */
   uint32_t compressed_size, unknown;
   uint16_t minor, major;
-  uint32_t target; /* 90 */
+  uint32_t target; /* for example 90 */
   uint32_t name_offset, name_size;
   uint64_t flags;
 };
 
-/* In flags: code for this very target ("sm_90a"), and for its family ("sm_100f"). */
+/* Flags: the code is compressed, is for exactly this target ("sm_90a"), is for the target's family ("sm_100f"). */
 static const uint64_t compressed = 0x1000 | 0x2000 | 0x8000, for_target = 0x100000, for_family = 0x200000;
 
 bool rill__cuda_is_fatbin(const void *data, size_t size) {
@@ -35,7 +35,7 @@ bool rill__cuda_is_fatbin(const void *data, size_t size) {
   return magic == (uint32_t)MAGIC;
 }
 
-/* Adds the part of one entry, whose code is the `size` bytes at `code`. */
+/* Adds the part of one entry.  Its code is the `size` bytes at `code`. */
 static const char *add_entry(const struct entry_header *entry, const char *code, size_t size, const void *file,
                              size_t file_size, struct rill__image *out) {
   char target[CUDA_TARGET_SIZE];

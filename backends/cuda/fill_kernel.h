@@ -1,10 +1,12 @@
-/* A kernel that fills rows with a pattern of 8 or 16 bytes, which the driver cannot; included by vendor.h.
+/* A kernel that fills rows with a pattern of 8 or 16 bytes, which the driver cannot do; included by vendor.h.
  *
- *   rill_fill(dst, pitch, width, height, even, odd): 8 bytes are a word; `width` words in each of `height` rows that
- *   are `pitch` bytes apart, of which those of an even number become `even`, the others `odd`.
+ *   rill_fill(dst, pitch, width, height, even, odd): fills `height` rows, `pitch` bytes apart, with `width` words of 8
+ *   bytes each.  Words with an even index become `even`, the others `odd`.
  *
- * Blocks of an even number of threads, along x; GPU_FILL_WORDS words to a thread, a block's width apart.  The grid's x
- * covers a row, its y as many rows as it has room for.  Any driver that rill runs on compiles this for its GPUs. */
+ * A block has an even number of threads along x.  Each thread writes GPU_FILL_WORDS words of a row, one block width
+ * apart. The grid's x dimension covers a row; its y dimension has as many rows as fit, and each block continues with
+ * later rows. Every driver that rill supports can compile this code for its GPUs.
+ */
 #ifndef RILL_BACKENDS_CUDA_FILL_KERNEL_H
 #define RILL_BACKENDS_CUDA_FILL_KERNEL_H
 

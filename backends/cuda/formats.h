@@ -1,9 +1,9 @@
-/* The forms that code for NVIDIA GPUs comes in.  Pure functions over bytes that may be anything, as core/kernel/image.h
- * has it; no vendor's header is needed here.
+/* The formats of code for NVIDIA GPUs.  These are pure functions over arbitrary bytes, as in core/kernel/image.h; no
+ * vendor header is needed.
  *
  *   cubin.c    machine code for one target: an ELF file
  *   ptx.c      text for one virtual architecture, which the driver compiles
- *   fatbin.c   several of both, perhaps compressed
+ *   fatbin.c   several cubins and PTX texts, possibly compressed
  */
 #ifndef RILL_BACKENDS_CUDA_FORMATS_H
 #define RILL_BACKENDS_CUDA_FORMATS_H
@@ -18,19 +18,19 @@ bool rill__cuda_is_cubin(const void *data, size_t size);
 bool rill__cuda_is_ptx(const void *data, size_t size);
 bool rill__cuda_is_fatbin(const void *data, size_t size);
 
-/* Looks the whole file over, as work of the image, and returns its target: "sm_90". */
+/* Checks the whole file, counting the work of the image, and returns its target: "sm_90". */
 const char *rill__cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE],
                                    struct rill__image *image);
-/* The target of a text: "ptx_80", "ptx_90a". */
+/* Returns the target of a text: "ptx_80", "ptx_90a". */
 const char *rill__cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE],
                                  struct rill__image *image);
 
-/* Adds the kernels.  Of bytes that were checked. */
+/* Add the kernels of bytes that were checked. */
 const char *rill__cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out);
 const char *rill__cuda_ptx_kernels(const void *data, size_t size, struct rill__image *out);
 
-/* Adds the parts, one for each entry that is code.  Compressed entries are for the driver to take out: their part is
- * the whole file. */
+/* Adds one part for each entry with code.  The part of a compressed entry is the whole file, because the driver
+ * decompresses it. */
 const char *rill__cuda_fatbin_parts(const void *data, size_t size, struct rill__image *out);
 
 #pragma GCC visibility pop

@@ -1,4 +1,5 @@
-/* The slots for images from outside: which form it is, and who reads that. */
+/* Functions of the module table for images that are not from a bundle: they recognize the format and call its
+ * reader. */
 #include "backends/cuda/formats.h"
 #include "backends/gpu/gpu.h"
 
@@ -14,7 +15,7 @@ const char *gpu_read_parts(const void *data, size_t size, struct rill__image *ou
   const bool ptx = !rill__cuda_is_cubin(data, size);
   const char *fault = (ptx ? rill__cuda_ptx_check : rill__cuda_cubin_check)(data, size, target, out);
   if (fault != NULL) return fault;
-  if (ptx) size = strnlen(data, size) + 1; /* a zero is after the bytes, if it is not among them */
+  if (ptx) size = strnlen(data, size) + 1; /* core stores a zero after the bytes, in case they contain none */
   return rill__image_add_part(out, GPU_BACKEND_NAME, target, data, size) ? NULL : "no memory";
 }
 

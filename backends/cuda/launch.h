@@ -1,4 +1,4 @@
-/* How the CUDA driver launches kernels, and what it tells of them; included by vendor.h. */
+/* Launches with the CUDA driver, and queries about them; included by vendor.h. */
 #ifndef RILL_BACKENDS_CUDA_LAUNCH_H
 #define RILL_BACKENDS_CUDA_LAUNCH_H
 
@@ -9,7 +9,7 @@
 
 /* ---- launches with attributes ---- */
 
-enum { GPU_LAUNCH_ATTRIBUTES = RILL_ATTR_END_ }; /* one of each, whose numbers start at 1, and the cluster */
+enum { GPU_LAUNCH_ATTRIBUTES = RILL_ATTR_END_ }; /* one of each kind, numbered from 1, and the cluster */
 
 struct gpu_launch_config {
   CUlaunchConfig config;
@@ -57,13 +57,13 @@ static inline void gpu_vendor_add_extras(struct gpu_launch_config *config, const
   if ((set & 1u << RILL_ATTR_MEMORY_SYNC_DOMAIN) != 0) {
     gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, extras->sync_domain);
   }
-  /* -1, the driver's own choice, is what a launch without the attribute has; as a value the driver refuses it. */
+  /* -1 selects the driver's default, like a launch without the attribute; the driver refuses -1 as a value. */
   if ((set & 1u << RILL_ATTR_CARVEOUT) != 0 && extras->carveout >= 0) {
     gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, extras->carveout);
   }
 }
 
-/* The members that the parameters of launches and of nodes have in common. */
+/* Members that the parameters of launches and of nodes have in common. */
 #define GPU_LAUNCH_SHAPE(launch)                                                                     \
   .gridDimX = (launch)->grid[0], .gridDimY = (launch)->grid[1], .gridDimZ = (launch)->grid[2],       \
   .blockDimX = (launch)->block[0], .blockDimY = (launch)->block[1], .blockDimZ = (launch)->block[2], \
@@ -92,7 +92,7 @@ static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const
   return GPU_CALL(launch_extended, (&config.config, function, (void **)launch->args, NULL));
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static inline int gpu_vendor_attribute_of(gpu_device_handle device, int which) {
   int value = 0;
@@ -136,7 +136,7 @@ static inline gpu_result gpu_vendor_suggest_block(int *blocks, int *threads, gpu
   return GPU_CALL(suggest_block, (blocks, threads, function, NULL, shared, limit));
 }
 
-/* A driver older than clusters does not know the attributes. */
+/* Drivers older than clusters do not know these attributes. */
 static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t cluster[3]) {
   for (int i = 0; i < 3; i++) {
     int value = 0;
@@ -147,7 +147,7 @@ static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t c
   return cluster[0] > 0;
 }
 
-/* More than eight blocks are not portable: an attribute of the function has to allow them. */
+/* Clusters of more than eight blocks are not portable; an attribute of the function has to allow them. */
 static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch, int *blocks,
                                                   const char **symbol) {
   *symbol = gpu_symbols.function_set_attribute;
@@ -156,7 +156,7 @@ static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const s
   if (result != GPU_SUCCESS) return result;
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, NULL);
-  config.config.numAttrs = 0; /* which cluster could be, not whether this one can */
+  config.config.numAttrs = 0; /* query the largest possible cluster, not this one */
   *symbol = gpu_symbols.cluster_limit;
   return GPU_CALL(cluster_limit, (blocks, function, &config.config));
 }

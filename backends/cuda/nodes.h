@@ -1,4 +1,4 @@
-/* Nodes of the CUDA driver's graphs; included by vendor.h.  All inside a scope. */
+/* Nodes of the CUDA driver's graphs; included by vendor.h.  Call all functions inside a scope. */
 #ifndef RILL_BACKENDS_CUDA_NODES_H
 #define RILL_BACKENDS_CUDA_NODES_H
 
@@ -6,7 +6,7 @@
 
 #define GPU_GRAPHS_ARE_CHAINS false
 #define GPU_LINE_NODE graph_add_copy
-#define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
+#define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is three-dimensional */
 #define GPU_FILL_NODES_HAVE_ROWS true
 #define GPU_GRAPHS_CHANGE (gpu_api.graph_update != NULL)
 #define GPU_NODES_CHANGE                                                                                   \
@@ -19,8 +19,8 @@
 
 /* ---- kernels ---- */
 
-/* Kernels before it may let it start early: what serialization means in a graph is said by its edges.  Nodes that are
- * no kernels complete first, as do all where the driver's edges carry nothing yet. */
+/* Lets kernels before the node start it early.  In a graph, edges express this serialization.  Preceding nodes that are
+ * not kernels complete first; if the driver's edges have no data, all nodes do. */
 static inline gpu_result gpu_vendor_add_early_edges(const struct gpu_spot *spot, const bool *kernels,
                                                     const char **symbol) {
   gpu_result result = GPU_SUCCESS;
@@ -50,13 +50,13 @@ static inline gpu_result gpu_vendor_set_attributes(gpu_graph_node node, const st
     }
     if (gpu_api.graph_kernel_attribute == NULL) return GPU_NOT_SUPPORTED;
     const gpu_result result = GPU_CALL(graph_kernel_attribute, (node, attribute->id, &attribute->value));
-    /* A carveout is a hint, which drivers take from launches but not all of them from nodes. */
+    /* A carveout is a hint; some drivers accept it for launches but not for nodes. */
     if (result != GPU_SUCCESS && id != CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return result;
   }
   return GPU_SUCCESS;
 }
 
-/* `kernels`: which of the nodes before it are kernels. */
+/* `kernels`: tells which of the preceding nodes are kernels. */
 static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {
@@ -76,7 +76,8 @@ static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_functi
 
 /* ---- copies ---- */
 
-/* Unlike a stream's copy, a node is made before its memory is used: host memory is called that, wherever it is from. */
+/* Returns the memory type for a node.  Unlike a stream's copy, a node is created before its memory is used, so host
+ * memory of any origin has to be declared as host memory. */
 static inline CUmemorytype gpu_vendor_node_memory(const void *p, uint32_t kind) {
   CUmemorytype type = (CUmemorytype)0;
   if (kind != RILL_MEMORY_UNKNOWN) return gpu_vendor_memory_type(kind);

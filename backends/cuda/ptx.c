@@ -1,4 +1,4 @@
-/* PTX, as far as needed: what begins it, its target, and the names after ".entry". */
+/* Reads PTX as far as needed: how it begins, its target, and the names after ".entry". */
 #include "backends/cuda/formats.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void skip_to(struct text *text, const char *mark) {
   text->at = found == NULL ? text->end : found + length;
 }
 
-/* To the next thing that is no space and no comment. */
+/* Skips space and comments. */
 static void skip_space(struct text *text) {
   while (text->at < text->end) {
     const size_t left = (size_t)(text->end - text->at);
@@ -31,7 +31,7 @@ static void skip_space(struct text *text) {
   }
 }
 
-/* Takes a word; its length. */
+/* Reads a word and returns its length. */
 static size_t take_word(struct text *text, const char **word) {
   skip_space(text);
   *word = text->at;
@@ -44,7 +44,8 @@ static bool is_word(const char *word, size_t length, const char *other) {
   return length == strlen(other) && memcmp(word, other, length) == 0;
 }
 
-/* The next word that is a directive; false at the end.  What lies between, strings too, is passed over. */
+/* Finds the next word that is a directive.  Returns false at the end.  Everything in between is skipped, including
+ * strings. */
 static bool next_directive(struct text *text, const char **word, size_t *length) {
   for (;;) {
     skip_space(text);

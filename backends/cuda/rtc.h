@@ -1,4 +1,4 @@
-/* NVRTC: what is its own among run-time compilers.  Included by vendor.h. */
+/* The parts of run-time compilation that are specific to NVRTC; included by vendor.h. */
 #ifndef RILL_BACKENDS_CUDA_RTC_H
 #define RILL_BACKENDS_CUDA_RTC_H
 
@@ -6,8 +6,8 @@ typedef nvrtcResult gpu_rtc_result;
 typedef nvrtcProgram gpu_rtc_program;
 typedef const char *const *gpu_rtc_strings;
 
-/* The newest architecture up to the wanted one that the compiler knows.  For a device that is newer than the compiler,
- * its intermediate code is what the driver can translate. */
+/* Returns the newest architecture known to the compiler that does not exceed the wanted one.  If the device is newer
+ * than the compiler, the driver translates the intermediate code for this architecture. */
 static inline int gpu_vendor_rtc_newest(int wanted) {
   int count = 0, archs[128], newest = 0;
   if (gpu_rtc.arch_count == NULL || gpu_rtc.archs == NULL || gpu_rtc.arch_count(&count) != NVRTC_SUCCESS) return wanted;
@@ -15,7 +15,7 @@ static inline int gpu_vendor_rtc_newest(int wanted) {
   for (int i = 0; i < count; i++) {
     if (archs[i] > newest && archs[i] <= wanted) newest = archs[i];
   }
-  return newest != 0 ? newest : wanted; /* older than all: the compiler will say so */
+  return newest != 0 ? newest : wanted; /* older than all known ones: the compiler reports the error */
 }
 
 static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *option, size_t size) {
@@ -28,7 +28,8 @@ static inline int gpu_vendor_rtc_options(const char **options) {
   return 0;
 }
 
-/* How much came out, in bytes, and then the bytes: machine code, or intermediate code, a text, if there is none. */
+/* Return the size of the code in bytes, and the code: machine code, or intermediate code as text if there is no machine
+ * code. */
 static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size, bool *text) {
   *size = 0;
   const nvrtcResult result = gpu_rtc.code_size(program, size);

@@ -1,5 +1,5 @@
-/* The CUDA driver API: names, types and exceptions, for backends/gpu.  What each thing here is for stands in
- * backends/gpu/gpu.h. */
+/* The CUDA driver API for backends/gpu: names, types and special cases.  backends/gpu/gpu.h explains what each item is
+ * for. */
 #ifndef RILL_BACKENDS_CUDA_VENDOR_H
 #define RILL_BACKENDS_CUDA_VENDOR_H
 
@@ -24,7 +24,7 @@
 #define GPU_RTC_BESIDE
 #define GPU_RTC_LIBRARIES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"
 #define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
-#define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
+#define GPU_RTC_SYMBOL NULL /* never in the driver library */
 #define GPU_RTC_FUSE "-fmad=true"
 #define GPU_RTC_NO_FUSE "-fmad=false"
 #define GPU_RTC_DEBUG "-lineinfo"
@@ -71,24 +71,24 @@ typedef unsigned int gpu_word;
 #define GPU_CONST_POINTER(p) GPU_POINTER(p)
 #define GPU_CONTEXT_VALUE(context) ((uintptr_t)(context))
 
-#define GPU_MAX_THREADS_PER_DIM UINT64_C(0) /* the dimensions of grid and block are the only limits */
+#define GPU_MAX_THREADS_PER_DIM UINT64_C(0) /* the only limits are the dimensions of grid and block */
 
-/* The range on every GPU since Volta, until the context that the driver wants for the question exists. */
+/* The range on every GPU since Volta; valid until there is a context, which the driver needs for the query. */
 #define GPU_PRIORITY_LEAST 0
 #define GPU_PRIORITY_GREATEST (-5)
 
-/* Work on a stream's handle needs no current context, and every call after a fault returns at once. */
+/* Work on a stream's handle needs no current context, and every call after a fault returns immediately. */
 #define GPU_WORK_NEEDS_CURRENT false
 #define GPU_MAY_HANG_AFTER_FAULT false
 #define GPU_EVENTS_LOOK_AT_STREAMS false
 #define GPU_MAY_IGNORE_RELAXED false
 #define GPU_SYNCHRONIZE_BREAKS_ALL false
 #define GPU_PITCHED_COPIES_READ_LATE false
-#define GPU_GRAPHS_OVERLAP false /* a launch comes after earlier ones of the same object */
+#define GPU_GRAPHS_OVERLAP false /* the driver orders launches of one object */
 
 #include "backends/gpu/api.h"
 
-/* The driver API keeps no last error. */
+/* The driver API has no "last error". */
 static inline gpu_result gpu_vendor_result(CUresult result) { return (gpu_result)result; }
 
 static inline const char *gpu_vendor_error_name(gpu_result result) {
@@ -103,7 +103,7 @@ static inline uint32_t gpu_vendor_driver_version(void) {
 
 static inline uint32_t gpu_vendor_runtime_version(void) { return 0; }
 
-/* What hides devices from the driver: it says so itself. */
+/* Adds nothing: the driver itself explains why devices are hidden. */
 static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *why, size_t size) {
   (void)has_runtime, (void)counted, (void)why, (void)size;
 }
@@ -111,14 +111,14 @@ static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *
 /* ---- the current context ---- */
 
 struct gpu_scope {
-  bool pushed; /* false: it was the current one already */
+  bool pushed; /* false if the context was current already */
 };
 
 static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
   return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain, (context, device));
 }
 
-/* The vendor's calls for functions of other names, for texts. */
+/* Names of vendor calls that functions with other names make, for messages. */
 #define GPU_ENTER_TEXT "cuCtxPushCurrent"
 #define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
 #define GPU_OWNER_TEXT "cuStreamGetCtx"
@@ -131,7 +131,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)device;
   CUcontext current = NULL;
-  /* A third of what a push and a pop take.  If it fails, the push says why. */
+  /* This query takes a third of the time of a push and a pop.  If it fails, the push reports the error. */
   scope->pushed = GPU_CALL(context_current, (&current)) != GPU_SUCCESS || current != context;
   return scope->pushed ? GPU_CALL(context_push, (context)) : GPU_SUCCESS;
 }
@@ -141,7 +141,7 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   if (scope->pushed) (void)GPU_CALL(context_pop, (&popped));
 }
 
-/* The codes of a context that is gone also come from a handle that others have destroyed. */
+/* The codes for a destroyed context are also returned for a handle that other code has destroyed. */
 #define GPU_NEEDS_SENTINEL false
 static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
   (void)sentinel;
@@ -195,7 +195,7 @@ static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_co
   return GPU_CALL(disable_peer, (context));
 }
 
-/* ---- what the device is, and which code it runs ---- */
+/* ---- targets ---- */
 
 struct gpu_target {
   int major, minor;
@@ -212,9 +212,10 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   return result;
 }
 
-/* Machine code runs on its own capability and later minors of the same major, PTX on everything later; code of
- * an architecture-specific target ("sm_90a") on exactly that one, of a family ("sm_100f") on its major from
- * there on.  Any machine code is better than any PTX, and then the later one. */
+/* Machine code runs on its own capability and on later minor versions of the same major version; PTX runs on everything
+ * later.  Code for an architecture-specific target ("sm_90a") runs on exactly that target, code for a family
+ * ("sm_100f") on the same major version starting with that target.  Any machine code is better than any PTX; among
+ * equals, the later target is better. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const bool ptx = strncmp(target, "ptx_", 4) == 0;
   if (!ptx && strncmp(target, "sm_", 3) != 0) return 0;
@@ -252,7 +253,7 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
   return GPU_CALL(device_attribute, (&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
 }
 
-/* The attribute came with CUDA 12; an older driver refuses it, and shares events on every Linux machine. */
+/* The attribute came with CUDA 12.  Older drivers refuse it, and share events on every Linux machine. */
 static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   int value = 0;
   *why = "the driver says that this device does not share events between processes";
@@ -262,8 +263,8 @@ static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char
 
 /* ---- calls whose arguments differ ---- */
 
-/* Naming the direction, where both ends are known, spares the driver looking the pointers up.  A pageable source
- * has been read when any of these returns: the driver stages it first. */
+/* If both ends are known, stating the direction spares the driver from looking up the pointers.  All these calls return
+ * after a pageable source has been read, because the driver stages it first. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
                                          gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
@@ -278,7 +279,7 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   return GPU_CALL(copy, (GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
-/* What is not known to be host memory is looked up by the driver, which then knows its device, too. */
+/* The driver looks up memory that is not known to be host memory, and so finds its device also. */
 static inline CUmemorytype gpu_vendor_memory_type(uint32_t kind) {
   return kind == RILL_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_UNIFIED;
 }
@@ -299,7 +300,7 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
   return GPU_CALL(copy_2d, (&values, stream));
 }
 
-/* Slice pitches are multiples of pitches. */
+/* Slice pitches have to be multiples of pitches. */
 static inline CUDA_MEMCPY3D gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
   return (CUDA_MEMCPY3D){
     .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
@@ -323,7 +324,7 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
   return GPU_CALL(copy_3d, (&values, stream));
 }
 
-/* Whether the driver knows the memory at `p`; of other host memory the question is invalid. */
+/* Determines whether the driver knows the memory at `p`; the query is invalid for other host memory. */
 static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   CUmemorytype type = (CUmemorytype)0;
   const gpu_result result = GPU_CALL(pointer_attribute, (&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
@@ -331,7 +332,7 @@ static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
-/* Whether it is memory of a device; of other host memory the question is invalid. */
+/* Determines whether the memory is device memory; the query is invalid for unknown host memory. */
 static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
   CUmemorytype type = (CUmemorytype)0;
   const gpu_result result = GPU_CALL(pointer_attribute, (&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
@@ -339,7 +340,7 @@ static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device)
   return result;
 }
 
-/* Whether it is memory of this very device. */
+/* Returns true if the memory belongs to this device. */
 static inline bool gpu_vendor_is_memory_of(gpu_device_handle device, const void *p) {
   int ordinal = -1;
   return GPU_CALL(pointer_attribute, (&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, GPU_POINTER(p))) == GPU_SUCCESS &&
@@ -356,19 +357,19 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load, (module, data, 2, options, values));
 }
 
-/* Offset and size of an argument, by number; GPU_INVALID_VALUE after the last one, GPU_NOT_SUPPORTED if nobody knows.
- */
+/* Returns offset and size of an argument by number; GPU_INVALID_VALUE after the last one, GPU_NOT_SUPPORTED if
+ * unknown. */
 static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   if (gpu_api.function_parameter == NULL) return GPU_NOT_SUPPORTED;
   return GPU_CALL(function_parameter, (function, i, offset, size));
 }
 
-/* A driver may put the loading of a function off until its first launch. */
+/* Without this call, a driver may postpone the loading of a function until its first launch. */
 static inline gpu_result gpu_vendor_load_function(gpu_function function) {
   return gpu_api.function_load == NULL ? GPU_SUCCESS : GPU_CALL(function_load, (function));
 }
 
-/* Dynamic shared memory above the default must be asked for. */
+/* Dynamic shared memory above the default has to be requested. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }
