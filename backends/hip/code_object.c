@@ -10,7 +10,7 @@ bool rill__hip_is_code_object(const void *data, size_t size) { return gpu_elf_ma
 
 /* ---- the note ---- */
 
-/* The description inside one segment of notes; NULL if there is none. */
+/* Returns the description in one segment of notes; NULL if there is none. */
 static const unsigned char *find_note(const unsigned char *at, uint64_t left, uint32_t *size) {
   static const char name[] = "AMDGPU";
   Elf64_Nhdr note;
@@ -31,8 +31,8 @@ static const unsigned char *find_note(const unsigned char *at, uint64_t left, ui
   return NULL;
 }
 
-/* The description, NULL if there is none.  Segments of notes that overlap would have the same bytes read again and
- * again. */
+/* Finds the description; `note` is NULL if there is none.  Refuses segments of notes that overlap, because the same
+ * bytes would be read repeatedly. */
 static const char *find_metadata(const struct gpu_elf *elf, const unsigned char **note, uint32_t *size) {
   struct rill__stretch *notes = malloc(((size_t)elf->header.e_phnum + 1) * sizeof *notes);
   size_t count = 0;
@@ -57,7 +57,7 @@ static const char *find_metadata(const struct gpu_elf *elf, const unsigned char 
 
 /* ---- the target ---- */
 
-/* The number of a target in e_flags. */
+/* Numbers of the targets in e_flags. */
 static const struct {
   unsigned char number;
   const char *name;
@@ -78,7 +78,7 @@ static const struct {
   { 0x5f, "gfx9-4-generic" },
 };
 
-/* Features that a code object of version 4 or later asks for: 2 is off, 3 on. */
+/* Features required by a code object of version 4 or later: 2 is off, 3 is on. */
 static const char *feature(uint32_t bits, const char *off, const char *on) {
   return (bits & 3) == 2 ? off : (bits & 3) == 3 ? on : "";
 }
@@ -116,7 +116,7 @@ static bool is_any(const Elf64_Sym *symbol) {
   return true;
 }
 
-/* The descriptor of a kernel has its name with ".kd" after it. */
+/* The name of a kernel's descriptor is the kernel's name followed by ".kd". */
 static size_t without_suffix(const Elf64_Sym *symbol, const char *name, size_t length) {
   (void)symbol;
   return length > 3 && memcmp(name + length - 3, ".kd", 3) == 0 ? length - 3 : 0;

@@ -1,10 +1,12 @@
-/* AMD's HIP runtime and hipRTC, as far as rill uses them: the names, numbers and layouts of hip_runtime_api.h and
- * hiprtc.h, declared here so that nothing of AMD's is needed to build.  tools/check-headers compares all of it with the
- * real headers: constants, types, sizes and offsets, and functions' types.  It reads plain declarations only; a field
- * that begins with rill_ is a place that rill does not look at, and a struct that ends in one may be longer.
+/* AMD's HIP runtime and hipRTC, as far as rill uses them.  The names, numbers and layouts of hip_runtime_api.h and
+ * hiprtc.h are declared here, so that rill builds without AMD's headers.  tools/check-headers compares constants,
+ * types, sizes, offsets and function types with the real headers.  It reads plain declarations only; rill does not
+ * access fields whose names begin with rill_, and a struct that ends with such a field may be longer.
  *
- * Enumerations are unsigned, as compilers make them.  What is not the same in every version (hipDeviceProp_t,
- * hipMemoryType) is either not declared or has a name for each layout: the library that was opened decides. */
+ * Enumerations are unsigned, as compilers make them.  Types that differ between versions (hipDeviceProp_t,
+ * hipMemoryType) are either not declared or have one name per layout; which layout is used depends on the library that
+ * was opened.
+ */
 #ifndef RILL_BACKENDS_HIP_API_H
 #define RILL_BACKENDS_HIP_API_H
 
@@ -46,7 +48,7 @@ typedef struct hipIpcMemHandle_t {
   char reserved[64];
 } hipIpcMemHandle_t;
 
-/* The same in every version but for the numbers of the first field and its name. */
+/* Equal in every version, except for the name and the numbers of the first field. */
 typedef struct hipPointerAttribute_t {
   unsigned int rill_type;
   int device;
@@ -115,14 +117,14 @@ typedef struct hipMemcpy3DParms {
   hipMemcpyKind kind;
 } hipMemcpy3DParms;
 
-/* What hipGetDeviceProperties gives, in every version, to who asks the library for that name. */
+/* Result of hipGetDeviceProperties in every version, if it is looked up by this name in the library. */
 typedef struct hipDeviceProp_tR0000 {
   char rill_before[396];
   char gcnArchName[256];
   char rill_after[140];
 } hipDeviceProp_tR0000;
 
-/* What hipGetDevicePropertiesR0600 gives, from 6.0 on. */
+/* Result of hipGetDevicePropertiesR0600, since 6.0. */
 typedef struct hipDeviceProp_tR0600 {
   char rill_before[1160];
   char gcnArchName[256];
@@ -155,7 +157,7 @@ hipError_t hipDeviceGetPCIBusId(char *id, int size, int device);
 hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device);
 hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device);
 hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *properties, int device);
-hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int device); /* from 6.0 on */
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int device); /* since 6.0 */
 hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer);
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int flags);
 hipError_t hipDeviceDisablePeerAccess(int peer);
@@ -172,8 +174,8 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status);
 hipError_t hipStreamGetPriority(hipStream_t stream, int *priority);
 hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int *flags);
-hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);  /* from 7.1 on */
-hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device); /* from 5.6 on */
+hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);  /* since 7.1 */
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device); /* since 5.6 */
 int hipGetStreamDeviceId(hipStream_t stream);
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *user, unsigned int flags);
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user);
@@ -182,7 +184,7 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode);
 hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned int flags);
 hipError_t hipEventDestroy(hipEvent_t event);
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
-hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* from 6.4 on */
+hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* since 6.4 */
 hipError_t hipEventQuery(hipEvent_t event);
 hipError_t hipEventSynchronize(hipEvent_t event);
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t end);
@@ -213,9 +215,9 @@ hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t co
 hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream);
 hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream);
 hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,
-                               hipStream_t stream); /* from 7.1 on */
+                               hipStream_t stream); /* since 7.1 */
 hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
-                               hipStream_t stream); /* from 7.1 on */
+                               hipStream_t stream); /* since 7.1 */
 
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image);
 hipError_t hipModuleUnload(hipModule_t module);
@@ -232,7 +234,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
 hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
                                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                             unsigned int block_z, unsigned int shared, hipStream_t stream,
-                                            void **arguments); /* after 5.2 */
+                                            void **arguments); /* later than 5.2 */
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph);

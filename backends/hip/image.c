@@ -1,4 +1,5 @@
-/* The slots for images from outside: which form it is, and who reads that. */
+/* Functions of the module table for images that are not from a bundle: they recognize the format and call its
+ * reader. */
 #include "backends/gpu/gpu.h"
 #include "backends/hip/formats.h"
 
@@ -11,7 +12,7 @@ const char *gpu_recognize(const void *data, size_t size) {
 const char *gpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   char target[HIP_TARGET_SIZE];
   if (rill__hip_is_compressed_bundle(data, size)) {
-    /* tools/rillcc_lib/offload.py says the same */
+    /* the same text as in tools/rillcc_lib/offload.py */
     return "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without "
            "--offload-compress, "
            "which may stand in HIPCC_COMPILE_FLAGS_APPEND";

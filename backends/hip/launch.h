@@ -1,4 +1,4 @@
-/* How the HIP runtime launches kernels, and what it tells of them; included by vendor.h. */
+/* Launches with the HIP runtime, and queries about them; included by vendor.h. */
 #ifndef RILL_BACKENDS_HIP_LAUNCH_H
 #define RILL_BACKENDS_HIP_LAUNCH_H
 
@@ -26,7 +26,7 @@ static inline bool gpu_vendor_has_cooperative(const char **why) {
   return gpu_api.launch_cooperative != NULL;
 }
 
-/* hipDrvLaunchKernelEx, of 7, takes attributes, but honours none of these. */
+/* hipDrvLaunchKernelEx of HIP 7 accepts attributes, but honours none of these. */
 static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t kind, const char **why) {
   (void)device, (void)kind;
   *why = kind == RILL_ATTR_CARVEOUT ? "the shared memory of AMD GPUs is no part of a cache"

@@ -1,4 +1,4 @@
-/* The description of a code object's kernels, in the MessagePack form. */
+/* Reads the description of a code object's kernels, which is in MessagePack format. */
 #include "backends/hip/formats.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum kind { NOTHING, NUMBER, TEXT, LIST, MAP, OTHER };
 
 struct value {
   enum kind kind;
-  uint64_t number; /* of elements, for LIST and MAP (pairs) */
+  uint64_t number; /* number of elements of a LIST, or of pairs of a MAP */
   const char *text;
   size_t length;
 };
@@ -19,7 +19,7 @@ struct reader {
   uint64_t *work; /* counts values */
 };
 
-/* A big-endian number of `n` bytes; false if they are not there. */
+/* Reads a big-endian number of `n` bytes.  Returns false if there are fewer bytes. */
 static bool take_number(struct reader *r, size_t n, uint64_t *out) {
   if ((size_t)(r->end - r->at) < n) return false;
   *out = 0;
@@ -27,7 +27,7 @@ static bool take_number(struct reader *r, size_t n, uint64_t *out) {
   return true;
 }
 
-/* Passes over the `length` bytes that are the value's own. */
+/* Skips the `length` bytes of the value. */
 static bool take_bytes(struct reader *r, uint64_t length, enum kind kind, struct value *out) {
   if ((uint64_t)(r->end - r->at) < length) return false;
   *out = (struct value){ .kind = kind, .text = (const char *)r->at, .length = (size_t)length };
@@ -45,7 +45,7 @@ static bool take_elements(struct reader *r, size_t width, enum kind kind, struct
   return take_number(r, width, &out->number);
 }
 
-/* One value; of a list or map its beginning only, and the elements are the next values.  NOTHING is nil. */
+/* Reads one value.  For a list or map, reads only its header; the elements are the next values.  NOTHING is nil. */
 static bool take_value(struct reader *r, struct value *out) {
   uint64_t head;
   *out = (struct value){ .kind = OTHER };
@@ -94,7 +94,7 @@ static bool take_value(struct reader *r, struct value *out) {
   return true;
 }
 
-/* Passes over a value with all that is inside.  Every value takes a byte at least, so this ends. */
+/* Skips a value and everything in it.  Every value has at least one byte, so this terminates. */
 static bool skip(struct reader *r) {
   for (uint64_t left = 1; left > 0; left--) {
     struct value value;
@@ -109,7 +109,7 @@ static bool is_text(const struct value *value, const char *text) {
   return value->kind == TEXT && value->length == strlen(text) && memcmp(value->text, text, value->length) == 0;
 }
 
-/* Finds a key in the map that begins at `map`: the reader of its value.  false if it is not there. */
+/* Finds a key in the map at `map`; `out` then reads its value.  Returns false if the key is missing. */
 static bool find_in_map(struct reader map, const char *name, struct reader *out) {
   struct value value;
   if (!take_value(&map, &value) || value.kind != MAP) return false;
@@ -125,7 +125,7 @@ static bool find_in_map(struct reader map, const char *name, struct reader *out)
   return false;
 }
 
-/* The plain value of a key; NOTHING if it is not there. */
+/* Returns the plain value of a key; NOTHING if the key is missing. */
 static struct value get(struct reader map, const char *name) {
   struct value value = { .kind = NOTHING };
   struct reader at;
@@ -138,7 +138,7 @@ static uint64_t get_number(struct reader map, const char *name, uint64_t most) {
   return value.kind == NUMBER && value.number <= most ? value.number : 0;
 }
 
-/* Enters the list of a key; its number of elements. */
+/* Enters the list of a key and returns its number of elements. */
 static uint64_t enter_list(struct reader map, const char *name, struct reader *out) {
   struct value value;
   if (!find_in_map(map, name, out) || !take_value(out, &value) || value.kind != LIST) return 0;
@@ -147,7 +147,7 @@ static uint64_t enter_list(struct reader map, const char *name, struct reader *o
 
 /* ---- kernels ---- */
 
-/* What the compiler adds after the source's own arguments. */
+/* Returns true for arguments that the compiler adds to those of the source. */
 static bool is_hidden(const struct value *kind) {
   static const char hidden[] = "hidden_";
   return kind->kind == TEXT && kind->length >= sizeof hidden - 1 && memcmp(kind->text, hidden, sizeof hidden - 1) == 0;

@@ -1,39 +1,40 @@
-/* Nodes of the HIP runtime's graphs; included by vendor.h.  All inside a scope. */
+/* Nodes of the HIP runtime's graphs; included by vendor.h.  Call all functions inside a scope. */
 #ifndef RILL_BACKENDS_HIP_NODES_H
 #define RILL_BACKENDS_HIP_NODES_H
 
 #include "backends/gpu/api.h"
 
-/* The runtime loses edges of graphs with branches: up to 6.3 those that lead to a list of nodes that has been closed
- * (hip_graph_internal.cpp, GetRunListUtil), in 6.4 those after a node's fourth (RunOneNode); up to 6.4 nothing waits
- * for a child graph beside other nodes; and 5.7 starts all nodes but the first before the stream's earlier work.  It
- * runs a chain in order in every version. */
+/* The runtime loses edges of graphs with branches.  Up to 6.3 it loses edges to a list of nodes that has been closed
+ * (hip_graph_internal.cpp, GetRunListUtil), in 6.4 the edges after a node's fourth one (RunOneNode).  Up to 6.4, no
+ * node waits for a child graph that has parallel nodes, and 5.7 starts all nodes except the first before the stream's
+ * earlier work.  Every version runs a chain in order. */
 #define GPU_GRAPHS_ARE_CHAINS true
 #define GPU_LINE_NODE graph_add_line
 #define GPU_LINE_NODES_HAVE_PITCH false
-/* A fill of several rows has its element's size as its value in 5.2, and up to 6.1 is refused if its last pitch ends
- * after the memory (hip_graph_internal.hpp, GraphMemsetNode; hip_memory.cpp, ihipGraphMemsetParams_validate). */
+/* In 5.2, a fill of several rows uses the size of its element as the value.  Up to 6.1, it is refused if its last pitch
+ * extends past the memory (hip_graph_internal.hpp, GraphMemsetNode; hip_memory.cpp, ihipGraphMemsetParams_validate). */
 #define GPU_FILL_NODES_HAVE_ROWS false
-/* A kernel is changed by itself, and any other change takes another execution object:
- * - hipGraphExecUpdate has changed the first nodes when it refuses a later one, and takes a copy of one row for one of
- *   several, whose objects are of another class (hip_graph.cpp).
- * - A host node reads its parameters when it runs, so a change reaches launches that were made before
- *   (hip_graph_internal.hpp, GraphHostNode::Callback).
- * - The calls for one copy or fill differ between versions in what they take. */
+/* Kernel nodes are changed individually; every other change replaces the execution object:
+ * - If hipGraphExecUpdate refuses a node, it has already changed the nodes before it.  It also mistakes a copy of one
+ *   row for a copy of several rows, whose nodes are of another class (hip_graph.cpp).
+ * - A host node reads its parameters when it runs, so a change affects launches made before it (hip_graph_internal.hpp,
+ *   GraphHostNode::Callback).
+ * - The calls that change a copy or fill accept different arguments in different versions.
+ */
 #define GPU_GRAPHS_CHANGE true
 #define GPU_NODES_CHANGE (gpu_api.graph_set_kernel != NULL)
 #define GPU_CHANGES_ALONE(kind) ((kind) == RILL_NODE_KERNEL)
-/* Memory for arguments is freed with the execution object only (hip_graph_internal.cpp, UpdateAQLPacket). */
+/* Memory for arguments is freed only with the execution object (hip_graph_internal.cpp, UpdateAQLPacket). */
 #define GPU_CHANGES_LEAK true
-/* The runtime may take another function for a node; nobody has seen that run here, so another object is made. */
+/* The runtime may accept another function for a node, but this has not been tested, so another object is created. */
 #define GPU_NODES_CHANGE_FUNCTION false
-/* There are calls for disabling nodes from 5.5 on, which nobody has seen run here; another execution object works in
- * each. */
+/* Calls for disabling nodes exist since 5.5, but have not been tested; replacing the execution object works in every
+ * version. */
 #define GPU_NODES_ARE_DISABLED false
 
-/* A function of a module stands where one of the host's is named: the runtime's own captures of module launches call
- * this so, from 5.2 on (hip_graph.cpp, capturehipModuleLaunchKernel).  Of a node's attributes it ignores the
- * cooperative one, and there are no others. */
+/* A module's function is passed where the API names a host function.  The runtime's own captures of module launches do
+ * the same since 5.2 (hip_graph.cpp, capturehipModuleLaunchKernel).  The runtime ignores the cooperative attribute of a
+ * node, and nodes have no other attributes. */
 static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {

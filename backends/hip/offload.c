@@ -1,4 +1,4 @@
-/* Clang's bundles: a magic text, the number of entries, and for each where it is, how long, and its name, such as
+/* Clang's offload bundles: a magic text, the number of entries, and each entry's offset, size and name, such as
  * "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-".  The entry for the host is empty. */
 #include "backends/hip/formats.h"
 
@@ -18,13 +18,13 @@ bool rill__hip_is_offload_bundle(const void *data, size_t size) {
 
 bool rill__hip_is_compressed_bundle(const void *data, size_t size) { return size >= 4 && memcmp(data, "CCOB", 4) == 0; }
 
-/* Whether an entry's name says that it is code for these GPUs: "hip", perhaps a version, and the triple. */
+/* Returns true if an entry's name denotes code for these GPUs: "hip", an optional version, and the triple. */
 static bool is_device_code(const char *name, size_t length) {
   static const char triple[] = "-amdgcn-amd-amdhsa-";
   return length > 3 && memcmp(name, "hip", 3) == 0 && memmem(name, length, triple, sizeof triple - 1) != NULL;
 }
 
-/* Lists the entries that are code, each where it lies. */
+/* Lists the entries with code and their positions. */
 static const char *list_entries(const char *bytes, size_t size, struct rill__stretch *list, size_t *listed) {
   uint64_t count;
   size_t at = MAGIC_SIZE + sizeof count;
@@ -49,7 +49,7 @@ static int compare_numbers(const void *a, const void *b) {
   return first->number < second->number ? -1 : first->number > second->number;
 }
 
-/* Entries that overlap would have the same object read again and again. */
+/* Refuses entries that overlap, because the same object would be read repeatedly. */
 const char *rill__hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
   const char *bytes = data;
   size_t count = 0;

@@ -1,4 +1,4 @@
-/* hipRTC: what is its own among run-time compilers.  Included by vendor.h. */
+/* The parts of run-time compilation that are specific to hipRTC; included by vendor.h. */
 #ifndef RILL_BACKENDS_HIP_RTC_H
 #define RILL_BACKENDS_HIP_RTC_H
 
@@ -10,9 +10,9 @@ static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *
   (void)snprintf(option, size, "--offload-arch=%s", device->name);
 }
 
-/* Turns off a pass of the compiler that has been wrong for gfx9 and gfx10 (docs/reference/HIP.md), as rillcc does.  An
- * LLVM that does not know an option ends the process: only hipRTC up to 7, whose LLVMs have this one, gets it.  hipRTC
- * up to 5.5 may take no notice of it: that of 5.2.21153 does not hand it on to where machine code is made. */
+/* Turns off a compiler pass that has miscompiled code for gfx9 and gfx10 (docs/reference/HIP.md), as rillcc does.  An
+ * LLVM that does not know an option terminates the process, so only hipRTC up to 7, whose LLVMs know this option, gets
+ * it. hipRTC up to 5.5 may ignore it; 5.2.21153 does not pass it to the code generator. */
 static inline int gpu_vendor_rtc_options(const char **options) {
   if (gpu_vendor_library_version() >= 8000) return 0;
   options[0] = "-mllvm";

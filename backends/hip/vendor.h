@@ -1,6 +1,5 @@
-/* HIP on AMD GPUs: names, types and exceptions, for backends/gpu.  What each thing here is for stands in
- * backends/gpu/gpu.h.  What is said of the behaviour of the runtime was read in its source; it is untested on AMD
- * hardware. */
+/* HIP on AMD GPUs for backends/gpu: names, types and special cases.  backends/gpu/gpu.h explains what each item is for.
+ * Statements about the runtime's behaviour are based on its source and have not been tested on AMD hardware. */
 #ifndef RILL_BACKENDS_HIP_VENDOR_H
 #define RILL_BACKENDS_HIP_VENDOR_H
 
@@ -20,14 +19,15 @@
 /* ---- libraries and symbols, by name only ---- */
 
 #define GPU_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
-#define GPU_OTHER_LIBRARIES "libamdhip64.so", /* as PyTorch's wheels have it */
+#define GPU_OTHER_LIBRARIES "libamdhip64.so", /* the name in PyTorch's wheels */
 /* AMD's packages install into a folder that is in no search path. */
 #define GPU_FOLDER_VARIABLES "ROCM_PATH", "HIP_PATH",
 #define GPU_FOLDERS "/opt/rocm*"
-/* CUDA's counts where the first one is empty; the last one is of OpenCL, and AMD's documents name it for HIP as well
- * (rocdevice.cpp, Device::init). */
+/* CUDA_VISIBLE_DEVICES is used if the first variable is empty.  The last variable is OpenCL's; AMD documents it for HIP
+ * as well (rocdevice.cpp, Device::init). */
 #define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"
-/* By its name only for runtimes that do not contain it: hipRTC of another version brings a second compiler library. */
+/* Opened by name only for runtimes that do not contain it, because hipRTC of another version loads a second compiler
+ * library. */
 #define GPU_RTC_BESIDE "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so",
 #define GPU_RTC_LIBRARIES "libhiprtc.so.7"
 #define GPU_RTC_LIBRARIES_TEXT                                                                                   \
@@ -37,16 +37,17 @@
 #define GPU_RTC_FUSE "-ffp-contract=fast"
 #define GPU_RTC_NO_FUSE "-ffp-contract=off"
 #define GPU_RTC_DEBUG "-g"
-/* Newer compilers take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
- * memory drops; with these it is loops again.  hipRTC 7.2.53211 knows them; that of 5.2.21153 calls them unknown. */
+/* Newer compilers assume that floating-point atomics access the GPU's own memory, and emit instructions that have no
+ * effect on pinned memory.  With these options they emit loops again.  hipRTC 7.2.53211 knows the options; 5.2.21153
+ * reports them as unknown. */
 #define GPU_RTC_ATOMICS "-fatomic-fine-grained-memory", "-fatomic-remote-memory",
 #define GPU_GRAPHS_TEXT "the runtime lacks functions for graphs, which came with HIP 5.2"
-/* The runtime builds its program around the bytes as they lie, and nowhere says when it is done with them. */
+/* The runtime's program refers to the caller's bytes, and no document says when it stops using them. */
 #define GPU_MODULES_KEEP_IMAGES true
 #define GPU_TAKES "a code object or a clang offload bundle"
-#define GPU_KNOWS_KERNEL_ARGS true /* in the note that every code object has */
+#define GPU_KNOWS_KERNEL_ARGS true /* from the note in every code object */
 #define GPU_KERNEL_ARGS_TEXT "the code object has no note of its kernels' arguments"
-/* kDLROCM, kDLROCMHost; managed memory has no type of its own */
+/* kDLROCM, kDLROCMHost; there is no type for managed memory */
 #define GPU_DLPACK \
   { 10, 11, 10, 0, 0, "0: the default stream" }
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.1"
@@ -56,7 +57,7 @@
 typedef hipError_t gpu_native_result;
 typedef hipDevice_t gpu_device_handle;
 typedef hipDeviceAttribute_t gpu_attribute;
-typedef uintptr_t gpu_context; /* there is none: a device stands for its context */
+typedef uintptr_t gpu_context; /* HIP has no contexts: a device represents its context */
 typedef hipStream_t gpu_stream_handle;
 typedef hipEvent_t gpu_event_handle;
 typedef hipModule_t gpu_module_handle;
@@ -80,44 +81,45 @@ typedef int gpu_word;
 #define GPU_CONST_POINTER(p) (p)
 #define GPU_CONTEXT_VALUE(context) (context)
 
-#define GPU_MAX_THREADS_PER_DIM UINT64_C(0xffffffff) /* the packet's grid is counted in threads, in 32 bits */
+#define GPU_MAX_THREADS_PER_DIM UINT64_C(0xffffffff) /* the packet's grid is counted in threads, with 32 bits */
 
 #define GPU_PRIORITY_LEAST 1
 #define GPU_PRIORITY_GREATEST (-1)
 
-/* The runtime finds the device of most work from the stream's handle, but refuses a launch on a stream of another
- * device than the thread's current one, and looks there for pointers that it does not know.  hipStreamDestroy
- * and hipModuleUnload wait for submitted work, which after a fault may never end. */
+/* For most work the runtime finds the device from the stream's handle.  But it refuses a launch on a stream of a device
+ * other than the thread's current one, and looks up unknown pointers on the current device.  hipStreamDestroy and
+ * hipModuleUnload wait for submitted work, which may never end after a fault. */
 #define GPU_WORK_NEEDS_CURRENT true
 #define GPU_MAY_HANG_AFTER_FAULT true
 
-/* The runtime looks at the stream of an event's last record, which may have been destroyed: hipEventSynchronize
- * from 5.7 on and hipEventQuery from 6.2 on (hip_event.cpp: `s->GetCaptureStatus()`), hipStreamWaitEvent from 5.6
- * to 6.1 (hip_stream.cpp: `eventStream->IsEventCaptured`; later ones look whether it still exists). hipEventElapsedTime
- * does not look at it. */
+/* The runtime accesses the stream of an event's last record, which may have been destroyed: hipEventSynchronize since
+ * 5.7, hipEventQuery since 6.2 (hip_event.cpp: `s->GetCaptureStatus()`), hipStreamWaitEvent from 5.6 to 6.1
+ * (hip_stream.cpp: `eventStream->IsEventCaptured`; later versions check that the stream exists).  hipEventElapsedTime
+ * does not access it. */
 #define GPU_EVENTS_LOOK_AT_STREAMS true
 
-/* Of streams the runtime answers no question, from 5.5 on, while any thread captures in global mode; up to 6.0 in
- * relaxed mode too (hip_stream.cpp, StreamCaptureOngoing).  hipEventSynchronize is so from 5.7 on.  Up to 6.1 that does
- * not invalidate the capture. */
+/* Since 5.5 the runtime refuses to query streams while any thread captures in global mode; up to 6.0 also in relaxed
+ * mode (hip_stream.cpp, StreamCaptureOngoing).  hipEventSynchronize behaves the same since 5.7.  Up to 6.1 the refusal
+ * does not invalidate the capture. */
 #define GPU_MAY_IGNORE_RELAXED true
 
-/* hipDeviceSynchronize invalidates every capture of the process, from 6.2 on (hip_internal.hpp,
+/* Since 6.2, hipDeviceSynchronize invalidates every capture of the process (hip_internal.hpp,
  * CHECK_SUPPORTED_DURING_CAPTURE). */
 #define GPU_SYNCHRONIZE_BREAKS_ALL true
 
-/* Nothing orders two launches of one execution object on two streams (hip_graph_internal.cpp, hipGraphExec::Run). */
+/* Two launches of one execution object on two streams are not ordered (hip_graph_internal.cpp, hipGraphExec::Run). */
 #define GPU_GRAPHS_OVERLAP true
 
-/* A copy of two or three dimensions from pageable memory pins the pages, returns, and reads them when its turn comes
- * (6.4.3: hip_memory.cpp, ihipMemcpyParam3D, and rocblit.cpp; 5.7.1 is the same).  One of one dimension stages the
- * bytes, or waits. */
+/* A two- or three-dimensional copy from pageable memory pins the pages, returns, and reads them when it runs (6.4.3:
+ * hip_memory.cpp, ihipMemcpyParam3D, and rocblit.cpp; 5.7.1 is the same).  A one-dimensional copy stages the bytes, or
+ * waits. */
 #define GPU_PITCHED_COPIES_READ_LATE true
 
 #include "backends/gpu/api.h"
 
-/* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
- * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */
+/* A failed call remains the thread's last error, including "not ready".  Clear it, so that the user's next
+ * hipGetLastError does not return an error of rill's calls.  (Up to 6, a successful call clears the user's own error;
+ * this cannot be prevented.) */
 static inline gpu_result gpu_vendor_result(hipError_t result) {
   if (RILL__UNLIKELY(result != hipSuccess)) (void)gpu_api.get_last_error();
   return (gpu_result)result;
@@ -125,7 +127,7 @@ static inline gpu_result gpu_vendor_result(hipError_t result) {
 
 static inline const char *gpu_vendor_error_name(gpu_result result) { return gpu_api.error_name((hipError_t)result); }
 
-/* 50221153 is 5.2. */
+/* For example, 50221153 is 5.2. */
 static inline uint32_t gpu_vendor_plain_version(int version) {
   return (uint32_t)(version / 10000000 * 1000 + version / 100000 % 100 * 10);
 }
@@ -141,13 +143,13 @@ static inline uint32_t gpu_vendor_runtime_version(void) {
   return gpu_vendor_plain_version(version);
 }
 
-/* Of the library that was opened: 5020 is 5.2, 7020 is 7.2; 0: it does not say. */
+/* Returns the version of the opened library: 5020 is 5.2, 7020 is 7.2; 0 if unknown. */
 static inline uint32_t gpu_vendor_library_version(void) {
   const uint32_t version = gpu_vendor_runtime_version();
   return version != 0 ? version : gpu_vendor_driver_version();
 }
 
-/* Adds to `why` what hides devices from the runtime, if anything does. */
+/* Appends what hides devices from the runtime, if anything does. */
 static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *why, size_t size) {
   rill__hip_explain("", has_runtime, counted, why, size);
 }
@@ -155,7 +157,7 @@ static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *
 /* ---- the current device ---- */
 
 struct gpu_scope {
-  int previous; /* -1: it was this device already */
+  int previous; /* -1 if the device was current already */
 };
 
 static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
@@ -163,7 +165,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return GPU_SUCCESS;
 }
 
-/* The vendor's calls for functions of other names, for texts; "" where none can fail. */
+/* Names of vendor calls that functions with other names make, for messages; "" if no such call can fail. */
 #define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
 #define GPU_OPEN_TEXT ""
 #define GPU_OWNER_TEXT "hipStreamGetDevice"
@@ -174,7 +176,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_LOAD_FUNCTION_TEXT ""
 #define GPU_ARG_SIZE_TEXT ""
 
-/* Asked each time, since the user may call hipSetDevice at any time. */
+/* Queried each time, because the user may call hipSetDevice at any time. */
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)context;
   int current = -1;
@@ -190,9 +192,9 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   }
 }
 
-/* Whether a native stream, which may have been destroyed, still exists: the one question that every version answers for
- * any handle.  The getters of versions after 7.2 do not look first (hip_stream.cpp, hipStreamGetFlags_common), and
- * hipStreamGetDevice came with 5.6. */
+/* Returns true if a native stream, which may have been destroyed, still exists.  This is the only query that every
+ * version answers for arbitrary handles.  The getters of versions after 7.2 use the handle without checking it
+ * (hip_stream.cpp, hipStreamGetFlags_common), and hipStreamGetDevice came with 5.6. */
 static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
   hipDevice_t device = 0;
   unsigned int flags = 0;
@@ -201,10 +203,10 @@ static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
   return result != GPU_INVALID_HANDLE && result != GPU_CONTEXT_DESTROYED;
 }
 
-/* From 6.2 to 6.4 a question about an event breaks the capture that the stream of its last record has under way by now,
- * though the event is not part of it (hip_event.cpp, hipEventQuery and hipEventSynchronize). */
+/* From 6.2 to 6.4, querying an event invalidates a capture in progress on the stream of its last record, although the
+ * event is not part of the capture (hip_event.cpp, hipEventQuery and hipEventSynchronize). */
 static inline bool gpu_vendor_questions_break_captures(void) {
-  static _Atomic int answer; /* 0: not looked yet */
+  static _Atomic int answer; /* 0 if not determined yet */
   int known = atomic_load_explicit(&answer, memory_order_relaxed);
   if (RILL__UNLIKELY(known == 0)) {
     const uint32_t version = gpu_vendor_library_version();
@@ -214,15 +216,15 @@ static inline bool gpu_vendor_questions_break_captures(void) {
   return known > 0;
 }
 
-/* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
- * destroys the sentinel: if it is gone, the device was reset. */
+/* There is no context to query.  A bad handle may belong to an object that other code destroyed.  No other code
+ * destroys the sentinel, so if it does not exist, the device was reset. */
 #define GPU_NEEDS_SENTINEL true
 static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
   (void)device;
   return sentinel != NULL && !gpu_vendor_stream_is_alive(sentinel);
 }
 
-/* hipStreamLegacy came late, and is the null stream. */
+/* hipStreamLegacy exists only in later versions, and means the null stream. */
 static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
   return native == 1 ? NULL : (hipStream_t)native;
 }
@@ -230,7 +232,7 @@ static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
 static inline gpu_result gpu_vendor_stream_device(gpu_stream_handle stream, gpu_device_handle *device) {
   if (gpu_api.stream_device != NULL) return GPU_CALL(stream_device, (stream, device));
   if (gpu_api.stream_device_id == NULL) return GPU_NOT_SUPPORTED;
-  *device = gpu_api.stream_device_id(stream); /* what 5.2 has instead */
+  *device = gpu_api.stream_device_id(stream); /* the function of 5.2 */
   return *device >= 0 ? GPU_SUCCESS : GPU_INVALID_HANDLE;
 }
 
@@ -240,7 +242,7 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   hipDevice_t other = device;
   const gpu_result result = gpu_vendor_stream_device(stream, &other);
   *owner = other == device ? GPU_OWNER_THIS : GPU_OWNER_OTHER_DEVICE;
-  return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* a runtime that does not say is believed */
+  return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* if the runtime cannot tell, the caller is trusted */
 }
 
 static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
@@ -253,20 +255,20 @@ static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_co
   return GPU_CALL(disable_peer, (other));
 }
 
-/* ---- what the device is, and which code it runs ---- */
+/* ---- targets ---- */
 
 struct gpu_target {
-  char name[64]; /* with features: "gfx90a:sramecc+:xnack-" */
+  char name[64]; /* including features: "gfx90a:sramecc+:xnack-" */
 };
 
-/* The name is in no attribute, and the struct that holds it has two layouts: which functions the library exports says
- * which one. */
+/* No attribute holds the name, and the struct that does has two layouts.  The functions that the library exports tell
+ * which one it uses. */
 static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
                                              size_t size) {
   union {
     hipDeviceProp_tR0000 r0000;
     hipDeviceProp_tR0600 r0600;
-    char room[8192]; /* more than any struct so far */
+    char room[8192]; /* larger than any version of the struct so far */
     max_align_t align;
   } properties;
   memset(&properties, 0, sizeof properties);
@@ -284,8 +286,8 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   return result;
 }
 
-/* The generic target that stands for an architecture and others of the same instructions, as the compiler's documents
- * list them.  NULL: there is none. */
+/* Returns the generic target for an architecture and others with the same instructions, as listed in the compiler's
+ * documentation; NULL if there is none. */
 static inline const char *gpu_vendor_generic_of(const char *arch, size_t length) {
   static const struct {
     const char *generic, *archs;
@@ -304,9 +306,9 @@ static inline const char *gpu_vendor_generic_of(const char *arch, size_t length)
   return NULL;
 }
 
-/* Code runs on its own architecture only, or on those that a generic one stands for.  A feature that the target names
- * ("xnack+") must be set so on the device; one that it does not name may be either.  The target that names more was
- * made for fewer. */
+/* Code runs only on its own architecture, or on those that a generic target represents.  A feature that the target
+ * names ("xnack+") has to be set accordingly on the device; a feature that it does not name may have either setting.  A
+ * target that names more features is more specific and preferred. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const size_t length = strcspn(target, ":");
   const size_t own_length = strcspn(device->name, ":");
@@ -316,7 +318,7 @@ static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const cha
   if (own_length == 0 || (!same && !is_generic)) return 0;
   uint32_t named = 0;
   for (const char *feature = target + length; *feature == ':'; named++) {
-    const size_t size = 1 + strcspn(feature + 1, ":"); /* with its colon */
+    const size_t size = 1 + strcspn(feature + 1, ":"); /* including its colon */
     const char *set = device->name + own_length;
     while (*set == ':' && (1 + strcspn(set + 1, ":") != size || strncmp(set, feature, size) != 0)) {
       set += 1 + strcspn(set + 1, ":");
@@ -342,12 +344,14 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
   return false;
 }
 
-/* Where the runtime's events do not synchronize processes, as its source has it (hip_event.hpp, hip_event_ipc.cpp):
- * - rocm-5.5.0 to 6.4.3: an event begins as recorded (`unrecorded_` is false), so IPCEvent::enqueueRecordCommand never
- *   writes to the shared memory, and other processes' questions and waits find nothing to wait for.
- * - 7: IPCEvent::streamWait takes signal[read_index] without % 32, so from the 33rd record on a stream waits for memory
- *   after the array, which is 0.  In libamdhip64.so.7.2.53211 it is the same.
- * Up to 5.4 it works, but a stream's wait blocks the host. */
+/* Returns true if events synchronize processes.  According to the runtime's source (hip_event.hpp, hip_event_ipc.cpp)
+ * they do not in these versions:
+ * - rocm-5.5.0 to 6.4.3: an event starts out as recorded (`unrecorded_` is false), so IPCEvent::enqueueRecordCommand
+ *   never writes to the shared memory.  Queries and waits of other processes find nothing to wait for.
+ * - 7: IPCEvent::streamWait uses signal[read_index] without % 32.  Starting with the 33rd record, a stream waits for
+ *   memory after the array, which is 0.  libamdhip64.so.7.2.53211 behaves the same.
+ * Up to 5.4 events work, but a stream's wait blocks the host.
+ */
 static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   (void)device;
   const uint32_t version = gpu_vendor_library_version();
@@ -358,8 +362,8 @@ static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char
 
 /* ---- calls whose arguments differ ---- */
 
-/* The runtime looks both pointers up, whatever kind is named.  For pageable memory at either end the call returns
- * when the copy is done. */
+/* The runtime looks up both pointers, whatever kind is stated.  If either end is pageable, the call returns when the
+ * copy is done. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
                                          gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
@@ -372,7 +376,7 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
                             hipMemcpyDefault, stream));
 }
 
-/* Slice pitches are multiples of pitches. */
+/* Slice pitches have to be multiples of pitches. */
 static inline hipMemcpy3DParms gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
   return (hipMemcpy3DParms){
     .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
@@ -395,11 +399,11 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
 
 union gpu_pointer_room {
   hipPointerAttribute_t values;
-  char bytes[256]; /* more than any version's */
+  char bytes[256]; /* larger than any version of the struct */
 };
 
-/* Whether the runtime knows the memory at `p`.  A pointer that it does not know is invalid up to 5, and later one
- * without a device's address; the numbers of the types changed in between. */
+/* Determines whether the runtime knows the memory at `p`.  For an unknown pointer, versions up to 5 return an error,
+ * and later ones return no device address.  The type's numbers cannot be used, because they changed in between. */
 static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   union gpu_pointer_room room;
   memset(&room, 0, sizeof room);
@@ -408,7 +412,7 @@ static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
-/* Whether it is memory of a device: what the host can use has an address there, too. */
+/* Determines whether the memory is device memory.  Memory that the host can use also has a device address. */
 static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
   union gpu_pointer_room room;
   memset(&room, 0, sizeof room);
@@ -417,7 +421,7 @@ static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device)
   return result;
 }
 
-/* No form of code runs on all GPUs: fills of 8 and 16 bytes are made up of others. */
+/* No code format runs on all GPUs, so fills of 8 and 16 bytes are composed of other fills and copies. */
 #define GPU_FILL_CODE NULL
 #define GPU_FILL_NAME ""
 #define GPU_FILL_WORDS 1
@@ -426,18 +430,18 @@ static inline bool gpu_vendor_is_memory_of(gpu_device_handle device, const void 
   return false;
 }
 
-/* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */
+/* The only flag was 0 in the first headers and is 1 in later ones; each runtime refuses the other value. */
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
   const gpu_result result = GPU_CALL(ipc_open_memory, (out, handle, 1));
   return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory, (out, handle, 0)) : result;
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
-  (void)log, (void)size; /* it only loads machine code: there is no log */
+  (void)log, (void)size; /* only machine code is loaded, so there is no log */
   return GPU_CALL(module_load, (module, data));
 }
 
-/* The note of a code object tells them, or nobody does. */
+/* Only the note of a code object describes the arguments. */
 static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   (void)function, (void)i, (void)offset, (void)size;
   return GPU_NOT_SUPPORTED;
@@ -449,7 +453,7 @@ static inline gpu_result gpu_vendor_load_function(gpu_function function) {
   return GPU_SUCCESS;
 }
 
-/* Every launch may use all that a block can have. */
+/* Every launch may use the maximum of a block. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   (void)function, (void)bytes;
   return GPU_SUCCESS;

@@ -1,6 +1,6 @@
-/* AMD's runtime says "no device" for every reason that there is: no driver in the kernel, a container without the
- * device files, a user who may not open them, a mask, a GPU that this version does not support.  The kernel's own list
- * of GPUs (its driver amdkfd, in /sys/class/kfd) and the device files tell them apart.  Untested on AMD hardware. */
+/* AMD's runtime reports "no device" for every possible reason: no kernel driver, a container without the device files,
+ * a user who may not open them, a mask, a GPU that this version does not support.  The kernel's list of GPUs (its
+ * driver amdkfd, in /sys/class/kfd) and the device files distinguish these cases.  Untested on AMD hardware. */
 #include "backends/hip/why.h"
 
 #include "backends/gpu/gpu.h"
@@ -19,22 +19,22 @@
 enum { MOST_NODES = 64 };
 
 struct amd_gpu {
-  uint32_t node;   /* in the kernel's list, which has the processors also */
-  uint32_t target; /* 100301 is gfx1031; 0: the kernel does not say */
-  char file[32];   /* /dev/dri/renderD128 */
-  int code;        /* opening that file fails with it; 0: it can be opened */
+  uint32_t node;   /* number in the kernel's list, which also contains the processors */
+  uint32_t target; /* for example, 100301 is gfx1031; 0 if the kernel does not report it */
+  char file[32];   /* for example /dev/dri/renderD128 */
+  int code;        /* errno of opening the file; 0 if it can be opened */
 };
 
 struct amd_machine {
   const char *root;
   int kfd_code;
   bool has_list;
-  uint32_t hidden; /* nodes that may not be read: GPUs that a container was not given */
+  uint32_t hidden; /* number of unreadable nodes: GPUs that were not given to the container */
   uint32_t count;
   struct amd_gpu gpus[MOST_NODES];
 };
 
-/* ---- looking ---- */
+/* ---- reading the lists ---- */
 
 static int open_device_file(const char *root, const char *file) {
   char path[PATH_MAX];
@@ -45,7 +45,7 @@ static int open_device_file(const char *root, const char *file) {
   return 0;
 }
 
-/* False if there is no such node. */
+/* Returns false if the node does not exist. */
 static bool read_node(struct amd_machine *machine, uint32_t node) {
   char path[PATH_MAX], key[64];
   unsigned long long value, simds = 0, target = 0, minor = 0;
@@ -82,7 +82,7 @@ static void open_device_files(struct amd_machine *machine) {
   }
 }
 
-/* ---- saying ---- */
+/* ---- messages ---- */
 
 static void add_target(const struct amd_gpu *gpu, char *why, size_t size) {
   const uint32_t target = gpu->target;
@@ -116,7 +116,7 @@ static void add_group(gid_t group, char *why, size_t size) {
   }
 }
 
-/* Why a device file cannot be opened. */
+/* Appends the reason why a device file cannot be opened. */
 static void add_refusal(const char *root, const char *file, int code, char *why, size_t size) {
   char path[PATH_MAX];
   struct stat status = { .st_mode = 0 };
@@ -135,7 +135,7 @@ static void add_refusal(const char *root, const char *file, int code, char *why,
 }
 
 static void add_reason(const struct amd_machine *machine, bool has_runtime, uint32_t counted, char *why, size_t size) {
-  const struct amd_gpu *closed = NULL; /* the first one that may not be opened */
+  const struct amd_gpu *closed = NULL; /* the first one that cannot be opened */
   for (uint32_t i = 0; i < machine->count && closed == NULL; i++) {
     if (machine->gpus[i].code != 0) closed = &machine->gpus[i];
   }
@@ -179,7 +179,7 @@ static void add_details(const struct amd_machine *machine, char *why, size_t siz
   if (machine->hidden > 0) gpu_append(why, size, "\nnodes there that cannot be read: %u", machine->hidden);
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
     const char *value = getenv(variables[i]);
-    if (value == NULL || strstr(why, variables[i]) != NULL) continue; /* the first line has it */
+    if (value == NULL || strstr(why, variables[i]) != NULL) continue; /* mentioned in the first line */
     gpu_append(why, size, "\n%s is \"%s\"", variables[i], value);
   }
 }
