@@ -101,8 +101,7 @@ static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table
   if (table >= elf->header.e_shnum) return NULL;
   const Elf64_Shdr section = gpu_elf_section(elf, table);
   if (section.sh_type != SHT_STRTAB || offset >= section.sh_size) return NULL;
-  return (const char *)elf->data + section.sh_offset + offset; /* gpu_elf_open checked that the section ends with a
-                                                                * zero */
+  return (const char *)elf->data + section.sh_offset + offset; /* ends with a zero, as gpu_elf_open checked */
 }
 
 /* Adds the kernels among the defined and named symbols of the first section of type `table`.  `name_length` returns the

@@ -159,7 +159,7 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Copies the first `done` bytes to the bytes that follow, twice as many each time, until `size` bytes are filled. */
+/* Doubles the first `done` bytes by copying, again and again, until `size` bytes are filled. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
     const size_t n = size - done < done ? size - done : done;
@@ -184,8 +184,7 @@ static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t ds
                              size_t pattern_size, size_t count) {
   enum { FIRST = 16 << 10 };
   const size_t size = pattern_size * count;
-  struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* one pattern per
-                                                                                                   * row */
+  struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* 1 per row */
   const struct rill__fill_2d row = { dst, dst_kind, size, count, 1, pattern, pattern_size };
   bool done = false;
   RILL_TRY(try_kernel(stream, &row, &done));

@@ -343,8 +343,7 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
 static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (graph) return (uintptr_t)part->graph;
-  return part->half_changed ? 0 : (uintptr_t)part->native; /* launching it natively would not run the steps as they
-                                                            * are */
+  return part->half_changed ? 0 : (uintptr_t)part->native; /* would not run the present steps */
 }
 
 /* ---- changes ---- */
@@ -389,9 +388,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   struct rill__operation *const before = exec->steps[step].operation;
   struct replaced *replaced = NULL;
   RILL_TRY(note_operation(exec, operation));
-  if (operation->kind == RILL_NODE_EMPTY)
-    RILL_TRY(mark_launches(exec)); /* a later native object may enable the step
-                                    * again */
+  if (operation->kind == RILL_NODE_EMPTY) RILL_TRY(mark_launches(exec)); /* may be enabled again later */
   if (uses_operations(before)) RILL_TRY(begin_replacing(exec, 1, &replaced));
   rill_status status = RILL_OK;
   if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
