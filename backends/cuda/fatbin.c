@@ -61,7 +61,7 @@ static const char *add_entry(const struct entry_header *entry, const char *code,
 
 const char *rill__cuda_fatbin_parts(const void *data, size_t size, struct rill__image *out) {
   struct file_header file;
-  if (size < sizeof file) return "it ends before its header does";
+  if (size < sizeof file) return "it is shorter than its header";
   memcpy(&file, data, sizeof file);
   if (file.version != 1) return "its version is unknown";
   if (file.header_size < sizeof file || !rill__inside(size, file.header_size, file.size)) {

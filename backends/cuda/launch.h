@@ -116,10 +116,10 @@ static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t k
     case RILL_ATTR_PRIORITY: return true;
     case RILL_ATTR_PROGRAMMATIC_SERIALIZATION:
     case RILL_ATTR_PROGRAMMATIC_EVENT:
-      *why = "the blocks of a kernel can trigger what depends on it from compute capability 9.0 on";
+      *why = "programmatic dependent launches need compute capability 9.0 or later";
       return gpu_vendor_attribute_of(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
     case RILL_ATTR_ACCESS_POLICY:
-      *why = "windows of access need compute capability 8.0 or later";
+      *why = "access policy windows need compute capability 8.0 or later";
       return gpu_vendor_access_window(device) > 0;
     case RILL_ATTR_MEMORY_SYNC_DOMAIN:
       *why = "memory synchronization domains need compute capability 9.0 and a driver of CUDA 12.0 or later";

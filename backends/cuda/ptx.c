@@ -84,7 +84,7 @@ const char *rill__cuda_ptx_check(const void *data, size_t size, char target[CUDA
   while (next_directive(&text, &word, &length)) {
     if (!is_word(word, length, ".target")) continue;
     length = take_word(&text, &word);
-    if (length <= 3 || length >= CUDA_TARGET_SIZE - 1 || memcmp(word, "sm_", 3) != 0) return "its .target is no sm_NN";
+    if (length <= 3 || length >= CUDA_TARGET_SIZE - 1 || memcmp(word, "sm_", 3) != 0) return "its .target is not sm_NN";
     (void)snprintf(target, CUDA_TARGET_SIZE, "ptx_%.*s", (int)(length - 3), word + 3);
     return NULL;
   }

@@ -22,7 +22,7 @@ static const struct {
 
 static void *library; /* never closed: drivers do not survive dlclose */
 
-_Static_assert(sizeof(void *) == sizeof(void (*)(void)), "dlsym gives functions as void *");
+_Static_assert(sizeof(void *) == sizeof(void (*)(void)), "dlsym returns functions as void *");
 
 static void *open_runtime(char *why, size_t why_size) {
   static const char *const names[] = { GPU_LIBRARIES, NULL }, *const other_names[] = { GPU_OTHER_LIBRARIES NULL };
@@ -38,7 +38,7 @@ const char *gpu_load(char *why, size_t why_size) {
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     void *symbol = dlsym(library, functions[i].name);
     if (symbol == NULL && functions[i].need == REQUIRED) {
-      (void)snprintf(why, why_size, "%s does not export %s: it is too old, or not what its name says", path,
+      (void)snprintf(why, why_size, "%s does not export %s: it is too old, or a different library", path,
                      functions[i].name);
       return NULL;
     }

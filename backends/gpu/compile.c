@@ -8,7 +8,8 @@ enum { RTC_SUCCESS = 0, RTC_OUT_OF_MEMORY = 1, RTC_SOURCE_HAS_ERRORS = 6 };
 
 static rill_status fail(int result, const char *what) {
   const char *text = gpu_rtc.error_text((gpu_rtc_result)result);
-  if (result == RTC_OUT_OF_MEMORY) return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s: the compiler has no memory", what);
+  if (result == RTC_OUT_OF_MEMORY)
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s: the compiler ran out of memory", what);
   return rill__fail_native(RILL_ERROR_BACKEND, result, text != NULL ? text : "unknown error",
                            "%s: the run-time compiler failed", what);
 }
@@ -17,7 +18,7 @@ rill_status gpu_compiler(struct rill__device *device, char *identity, size_t siz
   int major = 0, minor = 0;
   char target[128];
   const int result = (int)gpu_rtc.version(&major, &minor);
-  if (result != RTC_SUCCESS) return fail(result, "asking for its version");
+  if (result != RTC_SUCCESS) return fail(result, "querying the version");
   gpu_vendor_rtc_target(&gpu_device_of(device)->target, target, sizeof target);
   (void)snprintf(identity, size, "%d.%d %s %u", major, minor, target, gpu_vendor_runtime_version());
   return RILL_OK;
@@ -37,14 +38,14 @@ static rill_status read_code(gpu_rtc_program program, struct rill__compiled *res
   size_t size = 0;
   bool text = false;
   int code = gpu_vendor_rtc_code_size(program, &size, &text);
-  if (code != RTC_SUCCESS) return fail(code, "asking for the size of the code");
+  if (code != RTC_SUCCESS) return fail(code, "querying the size of the code");
   result->image = calloc(size + 1, 1);
   RILL_REQUIRE(result->image != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of code", size);
   code = gpu_vendor_rtc_code(program, text, result->image);
   if (code != RTC_SUCCESS) {
     free(result->image);
     result->image = NULL;
-    return fail(code, "asking for the code");
+    return fail(code, "reading the code");
   }
   result->size = size;
   return RILL_OK;
@@ -148,7 +149,7 @@ static rill_status compile_once(struct rill__device *device, const struct rill__
   gpu_rtc_program program = NULL;
   *code = (int)gpu_rtc.create(&program, texts->source, request->label, texts->count, (gpu_rtc_strings)texts->headers,
                               (gpu_rtc_strings)texts->names);
-  if (*code != RTC_SUCCESS) return fail(*code, "taking the source");
+  if (*code != RTC_SUCCESS) return fail(*code, "passing the source");
   rill_status status = run_rtc(program, device, request, with_newer, code);
   if (status == RILL_OK) result->log = read_log(program);
   if (status == RILL_OK && *code == RTC_SUCCESS) status = read_code(program, result);

@@ -22,7 +22,7 @@ static uint32_t explain_none(char *why, size_t size) {
 
 static uint32_t fail_count(char *why, size_t size, const char *library, gpu_result result, const char *symbol) {
   const char *name = gpu_vendor_error_name(result);
-  gpu_append(why, size, "%s was opened, but its %s gives %d %s", library, symbol, result,
+  gpu_append(why, size, "%s was opened, but its %s returned %d %s", library, symbol, result,
              name != NULL ? name : "(unknown error)");
   return explain_none(why, size);
 }
@@ -184,7 +184,7 @@ static rill_status gpu_device_activate(struct rill__device *device) {
 /* ---- features of a device ---- */
 
 static bool has_peers(const struct gpu_device *part, const char **why) {
-  *why = gpu_device_count > 1 ? "the driver says that it can access no other device's memory"
+  *why = gpu_device_count > 1 ? "the driver says that it cannot access any other device's memory"
                               : "there is no other device of this vendor";
   for (uint32_t i = 0; i < gpu_device_count && gpu_api.device_can_access_peer != NULL; i++) {
     int can = 0;
@@ -242,7 +242,7 @@ static rill_status refuse_in_capture_of(struct rill__device *device, const struc
   struct rill__name capturing;
   if (device == NULL || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
   RILL_REQUIRE(!rill__device_any_shared_stream(device, gpu_is_captured, &capturing), RILL_ERROR_CAPTURE_ACTIVE,
-               "%s is capturing: waiting for all work of %s would break the capture" RILL_HINT
+               "%s is capturing: synchronizing %s would invalidate the capture" RILL_HINT
                "end the capture first, or wait for streams and events",
                capturing.text, waits_for->name);
   return RILL_OK;
@@ -277,7 +277,7 @@ static rill_status gpu_device_get_memory(struct rill__device *device, uint64_t *
 static rill_status of_native_stream(uintptr_t native, uint32_t *ordinal) {
   gpu_device_handle handle = 0;
   const gpu_result result = gpu_vendor_stream_device((gpu_stream_handle)native, &handle);
-  if (result != GPU_SUCCESS) return gpu_fail(NULL, result, "asking for the stream's device");
+  if (result != GPU_SUCCESS) return gpu_fail(NULL, result, "querying the stream's device");
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     *ordinal = i;
     if (gpu_devices[i] != NULL && gpu_device_of(gpu_devices[i])->native == handle) return RILL_OK;

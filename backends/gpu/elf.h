@@ -57,10 +57,10 @@ static inline const char *gpu_elf_check_sections(const struct gpu_elf *elf) {
     if (!rill__inside(elf->size, section.sh_offset, section.sh_size)) return "a section reaches past its end";
     if (section.sh_type == SHT_STRTAB && section.sh_size > 0 &&
         elf->data[section.sh_offset + section.sh_size - 1] != '\0')
-      return "a table of names has no end";
+      return "a table of names is not terminated";
   }
   if (h->e_shstrndx >= h->e_shnum || gpu_elf_section(elf, h->e_shstrndx).sh_type != SHT_STRTAB) {
-    return "it has no names of sections";
+    return "it has no section names";
   }
   return NULL;
 }
@@ -84,12 +84,12 @@ static inline const char *gpu_elf_check_segments(const struct gpu_elf *elf) {
 /* Returns NULL, or what is wrong. */
 static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, size_t size, struct rill__image *image) {
   *elf = (struct gpu_elf){ .data = data, .size = size, .image = image };
-  if (size < sizeof elf->header) return "it ends before its header does";
+  if (size < sizeof elf->header) return "it is shorter than its header";
   memcpy(&elf->header, data, sizeof elf->header);
   const Elf64_Ehdr *h = &elf->header;
-  if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return "it does not begin as an ELF file";
-  if (h->e_ident[EI_CLASS] != ELFCLASS64) return "it is no 64-bit ELF file";
-  if (h->e_ident[EI_DATA] != ELFDATA2LSB) return "it is no little-endian ELF file";
+  if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
+  if (h->e_ident[EI_CLASS] != ELFCLASS64) return "it is not a 64-bit ELF file";
+  if (h->e_ident[EI_DATA] != ELFDATA2LSB) return "it is not a little-endian ELF file";
   if (h->e_ident[EI_VERSION] != EV_CURRENT) return "its ELF version is unknown";
   if (h->e_ehsize != sizeof *h) return "its header has an impossible size";
   const char *fault = gpu_elf_check_sections(elf);
@@ -127,9 +127,10 @@ static inline const char *gpu_elf_read_kernels(const struct gpu_elf *elf, uint32
     name_bytes += length;
     count++;
     elf->image->work += length;
-    if (length > RILL__NAME_MOST) return "a symbol's name has no end";
+    if (length > RILL__NAME_MOST) return "a symbol's name is too long";
     if (name_bytes > elf->size) {
-      return rill__image_fault(elf->image, "the names of its first %llu symbols have %llu bytes, and all of it has %zu",
+      return rill__image_fault(elf->image,
+                               "the names of its first %llu symbols have %llu bytes, but the file has only %zu",
                                (unsigned long long)count, (unsigned long long)name_bytes, elf->size);
     }
     const size_t kept = name_length(&symbol, name, length);

@@ -6,17 +6,18 @@ static const char *fault_of(gpu_result result) {
     case GPU_ECC_UNCORRECTABLE: return "its memory has an error that cannot be corrected";
     case GPU_LINK_UNCORRECTABLE: return "a link between GPUs has an error that cannot be corrected";
     case GPU_CONTAINED: return "an error of the hardware or of a peer's memory was contained";
-    case GPU_ILLEGAL_ADDRESS: return "a kernel or copy used an address that is not there or not its own";
-    case GPU_LAUNCH_TIMEOUT: return "a kernel ran longer than the system lets it";
+    case GPU_ILLEGAL_ADDRESS: return "a kernel or copy accessed memory that is unmapped or not its own";
+    case GPU_LAUNCH_TIMEOUT: return "a kernel ran longer than the system allows";
     case GPU_ASSERT: return "an assertion in a kernel failed";
     case GPU_STACK_ERROR: return "the stack of a kernel overflowed or was overwritten";
-    case GPU_ILLEGAL_INSTRUCTION: return "a kernel ran into an illegal instruction";
+    case GPU_ILLEGAL_INSTRUCTION: return "a kernel executed an illegal instruction";
     case GPU_MISALIGNED_ADDRESS: return "a kernel used an address that is not aligned";
     case GPU_INVALID_ADDRESS_SPACE: return "a kernel used an address of the wrong address space";
     case GPU_INVALID_PC: return "a kernel's program counter left its code";
     case GPU_LAUNCH_FAILED: return "a kernel failed";
-    case GPU_TENSOR_MEMORY_LEAK: return "a kernel did not give its tensor memory back";
-    case GPU_MPS_CLIENT_TERMINATED: return "the server that shares the device among processes has ended this one";
+    case GPU_TENSOR_MEMORY_LEAK: return "a kernel did not release its tensor memory";
+    case GPU_MPS_CLIENT_TERMINATED:
+      return "the server that shares the device among processes has disconnected this one";
     case GPU_EXTERNAL_DEVICE: return "an external device that work waited for reported an error";
     default: return NULL;
   }
@@ -55,20 +56,20 @@ static const char *reason_of(gpu_result result) {
     case GPU_INVALID_HANDLE:
     case GPU_INVALID_CONTEXT:
     case GPU_CONTEXT_DESTROYED:
-      return "a native handle is not, or no longer, one of this device" RILL_HINT
+      return "a native handle does not belong to this device, or was destroyed" RILL_HINT
              "keep native streams and events alive for as long as rill uses them";
     case GPU_NOT_READY: return "the work is not complete";
     case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
     case GPU_PEER_UNSUPPORTED: return "the device cannot access the other one's memory";
-    case GPU_TOO_MANY_PEERS: return "the device has access to as many others as the hardware allows";
+    case GPU_TOO_MANY_PEERS: return "the device has access to the maximum number of peers that the hardware allows";
     case GPU_HOST_MEMORY_REGISTERED:
       return "some of the memory's pages are pinned already: allocated so, or registered by other code";
     case GPU_LAUNCH_TOO_LARGE:
       return "a block needs more registers or shared memory than there are" RILL_HINT "launch smaller blocks";
     case GPU_COOPERATIVE_TOO_LARGE:
-      return "the blocks of the cooperative grid do not all run at a time" RILL_HINT
-             "ask rill_kernel_cooperative_blocks how many do, with nothing else on the device";
-    case GPU_CLUSTER_TOO_LARGE: return "a cluster of so many blocks does not fit";
+      return "the blocks of the cooperative grid cannot all run concurrently" RILL_HINT
+             "rill_kernel_cooperative_blocks returns how many can, if nothing else uses the device";
+    case GPU_CLUSTER_TOO_LARGE: return "a cluster of this many blocks does not fit";
     case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
     case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
     case GPU_CAPTURE_INVALIDATED:
@@ -104,6 +105,7 @@ rill_status gpu_fail(struct rill__device *device, gpu_result result, const char 
 }
 
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) {
-  return rill__fail(RILL_ERROR_TIMEOUT, "the %s was not complete within %llu ns" RILL_HINT "it goes on; wait again",
-                    what, (unsigned long long)ns);
+  return rill__fail(RILL_ERROR_TIMEOUT,
+                    "the %s was not complete within %llu ns" RILL_HINT "it is still running; wait again", what,
+                    (unsigned long long)ns);
 }

@@ -45,8 +45,8 @@ static rill_status fail_question(struct rill__event *event, gpu_result result, c
  * in progress on that stream. */
 static rill_status fail_captured(const struct rill__event *event) {
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                    "%s was last recorded on a stream that is capturing: a question about it, or waiting for it, would "
-                    "break the capture" RILL_HINT "end the capture first",
+                    "%s was last recorded on a stream that is capturing: querying it or waiting for it would "
+                    "invalidate the capture" RILL_HINT "end the capture first",
                     rill__name_of(&event->base).text);
 }
 

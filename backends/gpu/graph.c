@@ -228,11 +228,10 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   GPU_CALL_INSIDE(result, device, gpu_vendor_update(part->native, graph, &why, &symbol));
   if (result == GPU_SUCCESS) return RILL_OK;
   if (result != GPU_UPDATE_FAILURE) return gpu_fail(device, result, symbol);
-  RILL_REQUIRE(
-      part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
-      "the driver of %s refuses the change, for its reason %u, and the launches of another object in its place "
-      "could not be ordered after those that have been made" RILL_HINT "instantiate the graph anew",
-      device->name, (unsigned)why);
+  RILL_REQUIRE(part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
+               "the driver of %s refuses the change (reason %u), and launches of a replacement could not be ordered "
+               "after those made before" RILL_HINT "instantiate the graph again",
+               device->name, (unsigned)why);
   RILL_TRY(replace_native(exec, graph, nodes, replaced));
   *taken = true;
   return RILL_OK;

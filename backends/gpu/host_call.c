@@ -57,9 +57,8 @@ static rill_status capture_call(struct rill__stream *stream, struct gpu_closure 
   struct rill__device *device = stream->base.device;
   if (gpu_api.launch_host_function == NULL) {
     end_closure(closure);
-    return rill__fail(RILL_ERROR_UNSUPPORTED,
-                      "a host call in a capture: the driver of %s does not have %s, which came later", device->name,
-                      gpu_symbols.launch_host_function);
+    return rill__fail(RILL_ERROR_UNSUPPORTED, "a host call in a capture: the driver of %s is too old to have %s",
+                      device->name, gpu_symbols.launch_host_function);
   }
   gpu_result result;
   GPU_RUN(result, device, part->inside, launch_host_function, (part->native, call_from_graph, closure));

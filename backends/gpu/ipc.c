@@ -109,7 +109,7 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
   if (result != GPU_SUCCESS) return gpu_fail_open(device, result, gpu_symbols.ipc_open_memory);
   if (!is_mapped(device, pointer, size)) {
     (void)close_memory(device, pointer);
-    return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: it says %zu bytes, and there are fewer",
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: it claims %zu bytes, but there are fewer",
                       size);
   }
   *out = (void *)(uintptr_t)pointer;

@@ -4,7 +4,7 @@ bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memor
   int can = 0;
   *why = "GPUs cannot be used in the child of a fork";
   if (gpu_forked) return false;
-  *why = "the driver has no functions for it";
+  *why = "the driver has no functions for peer access";
   if (gpu_api.device_can_access_peer == NULL || gpu_api.enable_peer == NULL || gpu_api.disable_peer == NULL) {
     return false;
   }

@@ -169,7 +169,7 @@ static rill_status refuse_captured(struct rill__stream *stream) {
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
   RILL_TRY(gpu_stream_is_capturing(stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
-               "%s is capturing: a question about its work, or waiting for it, would break the capture" RILL_HINT
+               "%s is capturing: querying it or waiting for it would invalidate the capture" RILL_HINT
                "end the capture first",
                rill__name_of(&stream->base).text);
   return RILL_OK;
@@ -254,8 +254,8 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
   if (RILL__UNLIKELY(flags != 0)) {
     RILL_TRY(external_applies(stream, flags, &external));
     RILL_REQUIRE(!external || gpu_api.event_record_with_flags != NULL, RILL_ERROR_UNSUPPORTED,
-                 "RILL_EVENT_EXTERNAL in a capture: the driver of %s cannot record with flags: %s came later",
-                 device->name, gpu_symbols.event_record_with_flags);
+                 "RILL_EVENT_EXTERNAL in a capture: the driver of %s is too old to have %s", device->name,
+                 gpu_symbols.event_record_with_flags);
   }
   uint64_t before;
   do {

@@ -29,7 +29,7 @@ static inline bool gpu_vendor_has_cooperative(const char **why) {
 /* hipDrvLaunchKernelEx of HIP 7 accepts attributes, but honours none of these. */
 static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t kind, const char **why) {
   (void)device, (void)kind;
-  *why = kind == RILL_ATTR_CARVEOUT ? "the shared memory of AMD GPUs is no part of a cache"
+  *why = kind == RILL_ATTR_CARVEOUT ? "the shared memory of AMD GPUs is not part of a cache"
                                     : "the runtime has no such attribute of a launch up to HIP 7";
   return false;
 }

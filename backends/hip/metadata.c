@@ -200,7 +200,7 @@ const char *rill__hip_metadata_read(const void *data, size_t size, char target[H
   const struct reader top = { data, (const unsigned char *)data + size, &image->work };
   struct reader at = top;
   struct value value;
-  if (!take_value(&at, &value) || value.kind != MAP) return "its note is no map";
+  if (!take_value(&at, &value) || value.kind != MAP) return "its note is not a map";
   at = top;
   if (!skip(&at)) return "its note ends too early";
   if (target != NULL) {

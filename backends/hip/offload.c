@@ -53,7 +53,7 @@ static int compare_numbers(const void *a, const void *b) {
 const char *rill__hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
   const char *bytes = data;
   size_t count = 0;
-  if (size < MAGIC_SIZE + sizeof(uint64_t)) return "it ends before its header does";
+  if (size < MAGIC_SIZE + sizeof(uint64_t)) return "it is shorter than its header";
   struct rill__stretch *list = malloc((size / sizeof(struct entry) + 1) * sizeof *list);
   if (list == NULL) {
     out->no_memory = true;

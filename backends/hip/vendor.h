@@ -355,8 +355,8 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
 static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   (void)device;
   const uint32_t version = gpu_vendor_library_version();
-  *why = "events of HIP do not synchronize processes: from 5.5 to 6.4 a record does not reach the others, and from 7.0 "
-         "on, 7.2 being the latest that was looked at, streams do not wait for records after the 32nd";
+  *why = "HIP events do not synchronize processes: from 5.5 to 6.4 a record does not reach other processes, and since "
+         "7.0 (checked up to 7.2) streams do not wait for records after the 32nd";
   return version != 0 && version < 5050;
 }
 

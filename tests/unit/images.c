@@ -162,7 +162,7 @@ static void reads_text_as_it_is_written(void) {
   assert_string_equal(image.kernels[1].name, "$two$");
   rill__image_free(&image);
   assert_string_equal(read_words("cuda", ".version 8.0\n", 13), "it has no .target");
-  assert_string_equal(read_words("cuda", ".version 8.0\n.target x", 22), "its .target is no sm_NN");
+  assert_string_equal(read_words("cuda", ".version 8.0\n.target x", 22), "its .target is not sm_NN");
   assert_string_equal(read_words("cuda", ".version 8.0\n.target sm_80\n.entry (", 35), "an .entry has no name");
   assert_string_equal(read_words("cuda", ".version 8.0\0.target sm_80\n", 27), "it has a zero byte inside");
 }
