@@ -112,7 +112,7 @@ static bool write_text(const char *path, const char *before, const char *text, c
   return fclose(file) == 0 && written;
 }
 
-/* Creates the folders in the header's name also. */
+/* Writes a header, and creates the folders in its name. */
 static bool write_header(const char *folder, const rill_compile_header *header) {
   char path[PATH_MAX];
   if (snprintf(path, sizeof path, "%s/include/%s", folder, header->name) >= (int)sizeof path) return false;

@@ -94,7 +94,8 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   const size_t size = op->op.size;
   *op = *what;
   op->op = (struct cpu_op){ .run = run_copy_rows, .end = end, .size = size };
-  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* other threads may submit */
+  /* Checked again, because other threads may have submitted work after the source was staged. */
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue));
   if (pageable && !op->reads_caller) {
     op->copy.src = what->staged.pages;
     op->copy.src_pitch = what->copy.width;

@@ -85,8 +85,8 @@ rill_status rill__cpu_event_wait(struct rill__stream *stream, struct rill__event
 /* Returns the queue of the event's current mark, with a reference, or NULL if the mark is complete. */
 struct cpu_queue *rill__cpu_event_mark(struct rill__event *event, uint64_t *number);
 
-/* Record the event without an operation of its own, with operation `number` as the mark; returns the record's number.
- * Store the time of that record. */
+/* rill__cpu_event_set_mark records the event without an operation of its own: operation `number` is the mark.  It
+ * returns the number of the record, with which rill__cpu_event_stamp stores the record's time. */
 uint64_t rill__cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, uint64_t number);
 void rill__cpu_event_stamp(struct rill__event *event, uint64_t record);
 

@@ -105,8 +105,7 @@ static void install(int i) {
   struct sigaction ours;
   if (sigaction(signals[i].number, NULL, &before[i]) != 0) return;
   if ((before[i].sa_flags & SA_SIGINFO) != 0 && before[i].sa_sigaction == handle)
-    return; /* already installed: this is
-             * the child of a fork */
+    return; /* installed before the fork */
   memset(&ours, 0, sizeof ours);
   ours.sa_sigaction = handle;
   ours.sa_mask = before[i].sa_mask;

@@ -31,7 +31,7 @@ struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t thread
 /* Frees the fibers whose stacks are larger than `above`, and those that were given up. */
 void rill__cpu_fibers_free(struct cpu_fibers **own, size_t above);
 
-/* Free the fibers with stacks larger than usual, and return true if there are any. */
+/* The first frees the fibers with stacks larger than usual; the second returns true if there are any. */
 void rill__cpu_fibers_trim(struct cpu_fibers **own);
 bool rill__cpu_fibers_are_large(const struct cpu_fibers *fibers);
 

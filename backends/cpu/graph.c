@@ -303,7 +303,7 @@ struct run {
   struct awaited waits[];
 };
 
-/* Continues where it stopped when the queue was parked, or when its work was passed on in the middle of a node. */
+/* Continues where it stopped when the queue was parked, or when a node handed the queue over. */
 static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
   struct run *run = (struct run *)op;
   for (; run->waits_done < run->wait_count; run->waits_done++) {

@@ -79,8 +79,8 @@ static bool write_image(int file, const char *data, size_t size) {
   return true;
 }
 
-/* Writes a path to an open file that differs from all earlier paths.  The loader treats a library with a known name as
- * the same library, and a library may stay loaded after dlclose.  The path encodes a counter in binary, "/" for 0 and
+/* Writes a path to an open file.  No two paths are equal.  The loader takes a library whose path it knows for the
+ * library loaded before, which may stay loaded after dlclose.  The path encodes a counter in binary, "/" for 0 and
  * "/./" for 1. */
 static void unique_path(int file, char *path, size_t size) {
   static _Atomic uint32_t last;
@@ -117,8 +117,8 @@ static void *open_in_memory(const void *data, size_t size, int *kept, char *why,
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) loader_words(path, why, why_size);
   }
-  /* When an address sanitizer reports, a symbolizer opens the path.  If the number belonged to a pipe by then, the
-   * symbolizer would block forever, so the file stays open. */
+  /* When an address sanitizer reports, a symbolizer opens the path.  If the file were closed and its descriptor reused
+   * for a pipe, the symbolizer would block forever, so the file stays open. */
   if (library != NULL && rill__cpu_is_sanitized()) {
     *kept = file;
   } else if (file >= 0) {

@@ -244,8 +244,8 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
 
 /* ---- submitting ---- */
 
-/* Returns the first suitable offset for a value.  An image does not record alignments, but the alignment of a type
- * divides its size. */
+/* Returns the next offset at which a value of `size` bytes is aligned.  An image does not record alignments, but the
+ * alignment of a type divides its size. */
 static size_t place_arg(size_t offset, size_t size) {
   const size_t divisor = size & (~size + 1);
   const size_t alignment = divisor == 0 || divisor > 64 ? 64 : divisor;

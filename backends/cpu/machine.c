@@ -148,7 +148,7 @@ uint32_t rill__cpu_clock_read(void) {
   return 0;
 }
 
-/* Nothing is mapped below the lowest mapping found at the first call, unless a program maps it there on purpose.  The
+/* Nothing is mapped later below the lowest mapping found at the first call, unless a program does so on purpose.  The
  * lower bound keeps sizes from being taken for addresses. */
 bool rill__cpu_may_be_address(uint64_t number) {
   static _Atomic uint64_t lowest;

@@ -149,7 +149,8 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   op->dst = dst;
   op->size = n;
   op->staged = staged;
-  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* other threads may submit */
+  /* Checked again, because other threads may have submitted work after the source was staged. */
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue));
   op->src = src;
   if (!op->reads_caller && staged.pages != NULL) op->src = staged.pages;
   if (!op->reads_caller && kept > 0) op->src = memcpy(op->bytes, src, kept);

@@ -77,7 +77,7 @@ struct cpu_job {
 
   /* For assertions only. */
   _Atomic uint64_t ran; /* number of parts run */
-  _Atomic bool fallen;  /* a participant faulted, with the parts that it had taken */
+  _Atomic bool fallen;  /* a participant faulted, so `ran` lacks its parts */
 };
 
 /* An element of a pairing heap: a tree in which no element's number is smaller than its parent's. */

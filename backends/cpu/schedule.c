@@ -213,7 +213,7 @@ void rill__cpu_schedule_push(struct cpu_queue *queue) {
   unlock_schedule();
 }
 
-/* Called also for a step that lost the turn, because it may have completed what a thread waits for. */
+/* Also called for a step that lost the turn, because it may have completed what a thread waits for. */
 static void end_step(const struct seat *seat) {
   if (schedule.holder == seat) {
     schedule.holder = NULL;

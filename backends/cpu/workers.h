@@ -13,7 +13,7 @@
  *
  * A worker whose kernel faults is parked for good, inside the signal handler (fault.c).  The watcher does what the
  * worker cannot: it marks the device as lost and leaves the worker's job on its behalf.  If the worker was the last
- * participant of the job, or ran the operation alone, the watcher also ends the operation and hands the queue over. A
+ * participant of the job, or ran the operation alone, the watcher also ends the operation and hands the queue over.  A
  * fault therefore leaves no trace in the pool of workers.
  *
  * No lock is held while a queue or a job is run.
@@ -94,7 +94,7 @@ void rill__cpu_workers_reset(void);
 enum cpu_sharing { CPU_IN_ORDER, CPU_BY_PLACE };
 
 /* Shares parts 0 to `parts` - 1 of an operation with other workers, and returns what the operation's `run` has to
- * return. The callback `run` is called for ranges of parts, each part once, on several workers concurrently. */
+ * return.  The callback `run` is called for ranges of parts, each part once, on several workers concurrently. */
 bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
                              void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
 

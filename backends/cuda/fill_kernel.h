@@ -4,8 +4,8 @@
  *   bytes each.  Words with an even index become `even`, the others `odd`.
  *
  * A block has an even number of threads along x.  Each thread writes GPU_FILL_WORDS words of a row, one block width
- * apart. The grid's x dimension covers a row; its y dimension has as many rows as fit, and each block continues with
- * later rows. Every driver that rill supports can compile this code for its GPUs.
+ * apart.  The grid's x dimension covers a row; its y dimension has as many rows as fit, and each block continues with
+ * later rows.  Every driver that rill supports can compile this code for its GPUs.
  */
 #ifndef RILL_BACKENDS_CUDA_FILL_KERNEL_H
 #define RILL_BACKENDS_CUDA_FILL_KERNEL_H

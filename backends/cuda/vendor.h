@@ -214,8 +214,8 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
 
 /* Machine code runs on its own capability and on later minor versions of the same major version; PTX runs on everything
  * later.  Code for an architecture-specific target ("sm_90a") runs on exactly that target, code for a family
- * ("sm_100f") on the same major version starting with that target.  Any machine code is better than any PTX; among
- * equals, the later target is better. */
+ * ("sm_100f") on the same major version starting with that target.  Any machine code is better than any PTX; of two
+ * images of the same kind, the one with the later target is better. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const bool ptx = strncmp(target, "ptx_", 4) == 0;
   if (!ptx && strncmp(target, "sm_", 3) != 0) return 0;

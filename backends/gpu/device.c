@@ -236,7 +236,7 @@ static bool gpu_device_supports(struct rill__device *device, uint32_t feature, c
 
 /* ---- whole devices ---- */
 
-/* Fails if a stream of the device is capturing and other code has the stream's handle; rill does not know others.  If
+/* Fails if a stream of the device is capturing.  rill can check only its own streams whose handles other code has.  If
  * the driver does not report a capture, none is assumed. */
 static rill_status refuse_in_capture_of(struct rill__device *device, const struct rill__device *waits_for) {
   struct rill__name capturing;

@@ -40,7 +40,8 @@ static bool is_on_device(struct rill__device *device, const void *p, size_t size
   return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
 }
 
-/* Returns true if copies within the memory are asynchronous, and so much faster than single columns and rows. */
+/* Returns true if copies within the memory are asynchronous, and far faster than filling columns and rows one by one.
+ */
 static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind != RILL_MEMORY_PINNED;
   return is_on_device(stream->base.device, fill->dst,
@@ -159,7 +160,7 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Doubles the first `done` bytes by copying, again and again, until `size` bytes are filled. */
+/* Repeats the first `done` bytes until `size` bytes are filled, copying twice as many each time. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
     const size_t n = size - done < done ? size - done : done;
@@ -178,8 +179,8 @@ static rill_status fill_word(struct rill__stream *stream, unsigned char *dst, ui
 }
 
 /* Fills a row with patterns of several words.  Columns of words are hundreds of times slower than copies (an H200
- * writes 6 GB/s of them).  So columns fill only as much as takes about as long as one call, and copies double it from
- * there. Without two-dimensional fills, a single pattern is doubled. */
+ * writes 6 GB/s of them).  So columns fill only a first part, which takes about as long as a call does, and copies
+ * double it from there.  Without two-dimensional fills, a single pattern is doubled. */
 static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t dst_kind, const unsigned char *pattern,
                              size_t pattern_size, size_t count) {
   enum { FIRST = 16 << 10 };

@@ -176,7 +176,7 @@ static rill_status make_native(struct rill__graph_exec *exec) {
   RILL_TRY(gpu_graph_make(exec, NULL, part->nodes, &part->graph));
   GPU_RUN_INSIDE(result, exec->base.device, graph_instantiate, (&part->native, part->graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, graph_instantiate);
-  /* A launch without nodes is no work, and may then not be ordered like other launches of the object. */
+  /* A launch without nodes submits no work, so the driver may not order it with other launches of the object. */
   part->unordered = GPU_GRAPHS_OVERLAP || exec->count == 0;
   if (part->unordered || exec->attached != NULL) RILL_TRY(mark_launches(exec));
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, exec->steps[i].operation));
@@ -217,7 +217,7 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   return RILL_OK;
 }
 
-/* On success, takes ownership of the graph and of `nodes` if it sets `taken`. */
+/* Takes ownership of the graph and of `nodes` if it sets `taken`. */
 static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes,
                                   struct replaced *replaced, bool *taken) {
   const struct gpu_exec *part = gpu_exec_of(exec);

@@ -181,6 +181,6 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
               "the generation of a native stream goes up");
   const bool lives = GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content;
   if (!lives && generation < atomic_load(&native->first)) return GPU_PLACE_DESTROYED;
-  *handle = native->handle; /* valid until gpu_look_end */
+  *handle = native->handle; /* valid inside the epoch, or until gpu_look_end */
   return lives ? GPU_PLACE_LIVES : GPU_PLACE_USED_AGAIN;
 }

@@ -89,7 +89,7 @@ bool gpu_is_captured(struct rill__stream *stream) {
   return result == GPU_CAPTURE_IMPLICIT || (result == GPU_SUCCESS && status != GPU_CAPTURE_NONE);
 }
 
-/* The stream is destroyed when its work is done, because one vendor's destroy waits for the work.  A capturing stream
+/* Returns true once the work is done, because one vendor's destroy waits for the work.  A capturing stream
  * is not queried, because that would invalidate the capture. */
 static bool gpu_stream_may_destroy(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
@@ -183,7 +183,7 @@ static gpu_result gpu_stream_query(struct rill__stream *stream) {
 }
 
 /* Returns true for a runtime that refuses to query streams while any thread captures in global mode, even in relaxed
- * mode. The refusal does not invalidate the capture. */
+ * mode.  The refusal does not invalidate the capture. */
 static bool is_refused_anyway(gpu_result result) {
   return GPU_MAY_IGNORE_RELAXED && RILL__UNLIKELY(result == GPU_CAPTURE_UNSUPPORTED);
 }
