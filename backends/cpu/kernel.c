@@ -113,7 +113,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 /* `at`: index of the block. */
 static void lose_what_waits(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
-       "%s, block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
+       "%s, block (%u, %u, %u): threads are deadlocked, %u at a barrier of "
        "the block and %u in a function of their warp",
        rill__cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
 }

@@ -133,8 +133,8 @@ void rill__cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
 void rill__cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 
 /* Other threads may have been anywhere in a queue when the process was forked.  Only the links from the head on and the
- * number of submitted operations are trusted.  What pending operations owned is leaked, because one may have been in
- * the middle of releasing it. */
+ * number of submitted operations are trusted.  The memory that pending operations owned is leaked, because another
+ * thread may have been releasing it. */
 static void reset(struct cpu_queue *queue) {
   const uint64_t submitted = atomic_load(&queue->submitted);
   atomic_store(&queue->active, false);

@@ -12,7 +12,7 @@ static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *
 
 /* Turns off a compiler pass that has miscompiled code for gfx9 and gfx10 (docs/reference/HIP.md), as rillcc does.  An
  * LLVM that does not know an option terminates the process, so only hipRTC up to 7, whose LLVMs know this option, gets
- * it. hipRTC up to 5.5 may ignore it; 5.2.21153 does not pass it to the code generator. */
+ * it.  hipRTC up to 5.5 may ignore it; 5.2.21153 does not pass it to the code generator. */
 static inline int gpu_vendor_rtc_options(const char **options) {
   if (gpu_vendor_library_version() >= 8000) return 0;
   options[0] = "-mllvm";
