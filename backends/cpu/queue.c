@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-  CHUNK_SMALL = 16384,        /* bytes, with its header; the first chunk is small, and from malloc */
+  CHUNK_SMALL = 16384,        /* bytes, with its header; small chunks are from the heap, large ones mapped */
   OP_ALIGNMENT = 64,          /* a cache line: one processor writes an operation, and another one reads it */
   MARKER_BYTES = OP_ALIGNMENT /* room for the operation that stands for "the next chunk" */
 };

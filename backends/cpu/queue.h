@@ -68,7 +68,7 @@ struct cpu_job {
   uint32_t shift;            /* 2^shift parts are taken together */
   uint64_t length, longer;   /* parts per range; number of leading ranges that have one part more */
   uint64_t round;            /* number of jobs with ranges of this queue so far */
-  struct cpu_claims *claims; /* how much of each range is taken; from malloc, allocated at the first use */
+  struct cpu_claims *claims; /* how much of each range is taken; owned; allocated at the first use */
 
   /* For a schedule (schedule.h): part i of its order is (first + i * stride) % parts. */
   uint64_t first, stride;
@@ -110,7 +110,7 @@ struct cpu_queue {
   _Atomic uint64_t completed, wake_at;
   _Atomic uint64_t reading; /* number of the last operation that started to read memory of a waiting caller */
 
-  /* A queue that collects runs nothing: begin allocates the operation with malloc, and commit leaves it here. */
+  /* A queue that collects runs nothing: begin allocates the operation separately, and commit leaves it here. */
   bool collects;
   struct cpu_op *collected;
 
