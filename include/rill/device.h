@@ -127,9 +127,9 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, ril
 RILL_API RILL_NODISCARD bool rill_device_supports(rill_device device, uint32_t feature, const char **why);
 
 /** Returns the default stream of the device. Every call returns the same handle, which needs no release.
- **
- *The default stream is not the vendor's null stream and does not wait for it; rill_stream_import of 0 returns the
- *null stream. It is created on first use.
+ *
+ *  The default stream is not the vendor's null stream and does not wait for it; rill_stream_import of 0 returns the
+ *  null stream. The default stream is created on first use.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    max.driver.Device.default_stream. */

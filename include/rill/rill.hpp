@@ -1,26 +1,29 @@
-/* rill/rill.hpp: rill for C++17, over the C interface and at its cost.  Header only; link with rill as from C.
+/* rill/rill.hpp: the C++17 interface of rill. It is header only and adds no cost to the C interface; link with rill
+ * as in C.
  *
  *     rill::device device = rill::device::open();
  *     rill::stream stream(device);
  *     rill::buffer<float> x(device, n);
  *     stream.fill(x, 1.0f);
- *     stream.launch(scale_launch, rill::threads(n), n, 2.0f, x);   // scale_launch: of rillcc's header
+ *     stream.launch(scale_launch, rill::threads(n), n, 2.0f, x);   // scale_launch: declared in the header that
+ *     rillcc writes
  *     stream.copy(results, x);                                     // results: a std::vector<float> of n elements
  *     stream.synchronize();
  *
- * Two kinds of type.  Owning types (stream, event, pool, graph, buffer ...) have one reference each: they can be moved,
- * and share() makes another owner.  Borrowed types (stream_ref, event_ref, device ...) are what functions take; they
- * are made from an owning object or from a handle of the C interface, whose functions take handle().
+ * There are two kinds of types. Owning types (stream, event, pool, graph, buffer ...) hold one reference each. They
+ * can be moved, and share() creates another owner. Borrowed types (stream_ref, event_ref, device ...) are the
+ * parameter types of functions; they convert from an owning object or from a handle of the C interface. To call the C
+ * interface, pass handle().
  *
- * Two modes.  With exceptions a call that fails throws rill::error.  Without (-fno-exceptions, or RILL_CPP_RESULTS
- * defined before the include) it returns a result.  outcome<T> is T in the first mode and result<T> in the second.  The
- * modes are inline namespaces of rill, so one program may have both.  Constructors that can fail are in the first mode
- * only; create() is in both.
+ * There are two modes. With exceptions, a call that fails throws rill::error. Without exceptions (-fno-exceptions, or
+ * RILL_CPP_RESULTS defined before the include), it returns a result. outcome<T> is T in the first mode and result<T>
+ * in the second. The modes are inline namespaces of rill, so one program can use both. Constructors that can fail
+ * exist only in the first mode; create() exists in both.
  *
- * Destructors never throw.  They do not block, unless their comment says so.
+ * Destructors never throw. They do not block unless their comment says so.
  *
- * The thing people get wrong: work is submitted, not done.  Host memory of a copy, like a std::vector, must stay
- * until the stream is synchronized.
+ * The thing people get wrong: a call submits work and returns before the work is done. Host memory used by a copy,
+ * such as a std::vector, must stay valid until the stream is synchronized.
  */
 #ifndef RILL_RILL_HPP
 #define RILL_RILL_HPP

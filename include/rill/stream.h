@@ -144,10 +144,10 @@ RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const 
 RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t *out);
 
 /** Records `event` on `stream`: the event marks all work submitted to the stream so far, and no longer its earlier
- *point.
+ *  point.
  *
- *Returns immediately. Earlier waits keep their point. Later work on the stream does not delay the event. Flags:
- *RILL_EVENT_EXTERNAL or 0.
+ *  Returns immediately. Earlier waits keep their point. Later work on the stream does not delay the event. Flags:
+ *  RILL_EVENT_EXTERNAL or 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (unknown flags; a stream's cached event; a record on a
  *           held stream that would wait for itself: the text names the cycle), WRONG_DEVICE,

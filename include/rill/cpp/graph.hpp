@@ -1,5 +1,5 @@
-/* rill/cpp/graph.hpp: captures, graphs and execution objects.  Included by rill/rill.hpp; rill/graph.h and its siblings
- * have the rules.
+/* rill/cpp/graph.hpp: captures, graphs and execution objects.  Included by rill/rill.hpp. The rules are in
+ * rill/graph.h, rill/graph_exec.h, rill/graph_edit.h and rill/capture.h.
  *
  *     rill::graph graph = rill::capture(stream, [&] {
  *       stream.copy(x, host);
@@ -8,10 +8,10 @@
  *     rill::graph_exec exec = graph.instantiate();
  *     exec.launch(stream);
  *
- * Nodes are the C interface's: rill_graph_add_kernel(graph.handle(), ...).
+ * To add nodes, call the C interface: rill_graph_add_kernel(graph.handle(), ...).
  *
- * The thing people get wrong: nothing in a capture has happened when it ends.  Buffers that the work uses must stay for
- * as long as the graph is launched.
+ * The thing people get wrong: captured work has not run when the capture ends. Buffers that the work uses must stay
+ * valid as long as the graph is launched.
  */
 #ifndef RILL_CPP_GRAPH_HPP
 #define RILL_CPP_GRAPH_HPP
@@ -28,11 +28,11 @@ namespace detail {
 class graph_calls : public handle_base<rill_graph> {
 public:
   [[nodiscard]] outcome<graph_exec> instantiate(const rill_graph_exec_options *options = nullptr) const;
-  /** Reads what a node does into `params`, which says where launch, arguments and copy are written. */
+  /** Reads what a node does. The fields of `params` say where the launch, the arguments and the copy are written. */
   outcome<> get(rill_graph_node node, rill_graph_node_params &params) const {
     return give(rill_graph_get_node_params(handle_, node, &params));
   }
-  /** Changes what a node does, for execution objects made afterwards. */
+  /** Changes what a node does, for execution objects created afterwards. */
   outcome<> set(rill_graph_node node, const rill_graph_node_params &params) const {
     return give(rill_graph_set_node_params(handle_, node, &params));
   }
@@ -46,7 +46,7 @@ protected:
 };
 } // namespace detail
 
-/** A graph that somebody else owns. */
+/** A borrowed graph. */
 class graph_ref : public detail::graph_calls {
 public:
   constexpr graph_ref(rill_graph handle) noexcept : graph_calls(handle) {}
@@ -57,9 +57,9 @@ namespace detail {
 class graph_exec_calls : public handle_base<rill_graph_exec> {
 public:
   outcome<> launch(stream_ref stream) const { return give(rill_graph_launch(handle_, stream.handle())); }
-  /** Does ahead what the first launch would do. */
+  /** Prepares the first launch in advance. */
   outcome<> upload(stream_ref stream) const { return give(rill_graph_upload(handle_, stream.handle())); }
-  /** Gives later launches the nodes of another graph of the same shape. */
+  /** Makes later launches run the nodes of another graph of the same shape. */
   outcome<> update(graph_ref graph) const { return give(rill_graph_update(handle_, graph.handle())); }
 
 protected:
@@ -69,14 +69,14 @@ protected:
 };
 } // namespace detail
 
-/** An execution object that somebody else owns. */
+/** A borrowed execution object. */
 class graph_exec_ref : public detail::graph_exec_calls {
 public:
   constexpr graph_exec_ref(rill_graph_exec handle) noexcept : graph_exec_calls(handle) {}
   constexpr graph_exec_ref(const graph_exec_calls &other) noexcept : graph_exec_calls(other) {}
 };
 
-/** A graph made ready to be launched, owned. */
+/** An owned execution object: a graph prepared for launches. */
 class graph_exec : public detail::owned<detail::graph_exec_calls, graph_exec> {
 public:
   graph_exec() noexcept = default;
@@ -86,7 +86,7 @@ private:
   graph_exec(adopted tag, rill_graph_exec handle) noexcept : owned(tag, handle) {}
 };
 
-/** Work that is described once and launched often, owned. */
+/** An owned graph: work that is described once and launched many times. */
 class graph : public detail::owned<detail::graph_calls, graph> {
 public:
   graph() noexcept = default;
@@ -107,7 +107,7 @@ inline outcome<graph_exec> detail::graph_calls::instantiate(const rill_graph_exe
   return give_owner<graph_exec>(status, out);
 }
 
-/** Which threads a capture keeps from calls that may wait for work. */
+/** Selects the threads whose blocking calls are refused during a capture. */
 enum class capture_mode : std::uint32_t {
   global = RILL_CAPTURE_GLOBAL,
   thread = RILL_CAPTURE_THREAD,
@@ -115,7 +115,7 @@ enum class capture_mode : std::uint32_t {
 };
 
 namespace detail {
-/* Ends a capture without a graph, unless it has been ended. */
+/* Aborts the capture, unless it has ended. */
 class capture_guard {
 public:
   explicit capture_guard(rill_stream stream) noexcept : stream_(stream) {}
@@ -135,8 +135,8 @@ private:
 };
 } // namespace detail
 
-/** The graph of the work that `work()` gives to the stream.  If `work` throws, or returns a failed result or status,
- * the capture is aborted and the failure passed on. */
+/** Captures the work that `work()` submits to the stream, and returns its graph. If `work` throws, or returns a
+ * failed result or status, the capture is aborted and the failure is passed on. */
 template <class F>
 [[nodiscard]] outcome<graph> capture(stream_ref stream, F &&work, capture_mode mode = capture_mode::global) {
   rill_graph out = { 0 };

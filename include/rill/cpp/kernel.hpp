@@ -1,14 +1,15 @@
-/* rill/cpp/kernel.hpp: shapes of launches, modules and kernels.  Included by rill/rill.hpp.
+/* rill/cpp/kernel.hpp: launch shapes, modules and kernels.  Included by rill/rill.hpp.
  *
- *     stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);              // rillcc's function: checked at once
+ *     stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);              // rillcc's function: checked by the
+ *     compiler
  *     stream.launch(blur_launch, rill::grid({ 64, 64 }, { 16, 16 }, 4096), in, out);
  *
  *     auto module = rill::kernel_module::load(device, saxpy_bundle);
  *     auto saxpy = module.get_kernel("saxpy");
- *     stream.launch(saxpy, rill::threads(n), n, 2.0f, x, y);                     // checked when it is called
+ *     stream.launch(saxpy, rill::threads(n), n, 2.0f, x, y);                     // checked at the call
  *
- * The thing people get wrong: with a loaded kernel an argument has the type that is written.  2.0 is a double; a
- * kernel's float takes 2.0f.
+ * The thing people get wrong: with a loaded kernel, arguments are not converted. 2.0 is a double; pass 2.0f for a
+ * float parameter.
  */
 #ifndef RILL_CPP_KERNEL_HPP
 #define RILL_CPP_KERNEL_HPP
@@ -25,8 +26,9 @@ struct dim : rill_dim3 {
   constexpr dim(std::uint32_t x_, std::uint32_t y_ = 1, std::uint32_t z_ = 1) noexcept : rill_dim3{ x_, y_, z_ } {}
 };
 
-/** Any shape: `blocks` blocks of `threads` threads, with so many bytes of dynamic shared memory for each.  The label
- *  names the launch in errors and traces; clusters, attributes and constants are fields of what is returned. */
+/** Returns a launch of `blocks` blocks of `threads` threads, with `shared_mem_bytes` of dynamic shared memory per
+ *  block. The label names the launch in errors and traces. To use clusters, attributes or constants, set the fields
+ *  of the returned rill_launch. */
 [[nodiscard]] constexpr rill_launch grid(dim blocks, dim threads, std::uint32_t shared_mem_bytes = 0,
                                          const char *label = nullptr) noexcept {
   rill_launch launch = RILL_LAUNCH_INIT;
@@ -37,7 +39,7 @@ struct dim : rill_dim3 {
   return launch;
 }
 
-/** As many blocks of `block` threads as `count` threads need. */
+/** Returns a launch of at least `count` threads, in blocks of `block` threads. */
 [[nodiscard]] inline rill_launch threads(std::uint64_t count, std::uint32_t block = 256) noexcept {
   return rill_launch_1d(count, block);
 }
@@ -50,7 +52,7 @@ template <class T> struct is_memory : is_view<T> {};
 template <class T> struct is_memory<buffer<T>> : std::true_type {};
 template <class T> struct is_memory<async_buffer<T>> : std::true_type {};
 
-/* What a typed launch takes for a kernel's parameter: itself; for a pointer also memory of rill. */
+/* Argument type of a typed launch for a kernel parameter of type P. A pointer also accepts buffers and views. */
 template <class P> struct parameter {
   using type = P;
   static constexpr const P &value(const P &p) noexcept { return p; }
@@ -72,7 +74,7 @@ template <class T> struct parameter<T *> {
   static constexpr T *value(const type &p) noexcept { return p.get(); }
 };
 
-/* The value that a loaded kernel is given for an argument. */
+/* Returns the value to pass to a loaded kernel for an argument. */
 template <class A> constexpr auto argument(A &&a) noexcept {
   using plain = std::remove_cv_t<std::remove_reference_t<A>>;
   if constexpr (is_memory<plain>::value) {
@@ -105,14 +107,14 @@ protected:
 };
 } // namespace detail
 
-/** A kernel that somebody else owns. */
+/** A borrowed kernel. */
 class kernel_ref : public detail::kernel_calls {
 public:
   constexpr kernel_ref(rill_kernel handle) noexcept : kernel_calls(handle) {}
   constexpr kernel_ref(const kernel_calls &other) noexcept : kernel_calls(other) {}
 };
 
-/** A kernel of a module, owned; it keeps the module. */
+/** An owned kernel of a module. It keeps the module loaded. */
 class kernel : public detail::owned<detail::kernel_calls, kernel> {
 public:
   kernel() noexcept = default;
@@ -122,17 +124,17 @@ private:
   kernel(adopted tag, rill_kernel handle) noexcept : owned(tag, handle) {}
 };
 
-/** Kernels loaded on one device, owned. */
+/** An owned module: kernels loaded on one device. */
 class kernel_module : public detail::owned<detail::module_calls, kernel_module> {
 public:
   kernel_module() noexcept = default;
-  /** Loads what rillcc made. */
+  /** Loads a bundle that rillcc compiled. */
   [[nodiscard]] static outcome<kernel_module> load(rill::device device, const rill_bundle &bundle) {
     rill_module handle = { 0 };
     const rill_status status = rill_module_load(device.handle(), &bundle, &handle);
     return detail::give_owner<kernel_module>(status, handle);
   }
-  /** Loads machine code from elsewhere. */
+  /** Loads machine code from another compiler. */
   [[nodiscard]] static outcome<kernel_module> load_image(rill::device device, const void *data, std::size_t size) {
     rill_module handle = { 0 };
     const rill_status status = rill_module_load_image(device.handle(), data, size, &handle);

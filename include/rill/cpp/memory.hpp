@@ -1,7 +1,7 @@
-/* rill/cpp/memory.hpp: memory and pools, owned.  Included by rill/rill.hpp; rill/memory.h and rill/pool.h have the
- * rules.
+/* rill/cpp/memory.hpp: owned memory and pools. Included by rill/rill.hpp. The rules are in rill/memory.h and
+ * rill/pool.h.
  *
- *     rill::buffer<float> x(device, n);                                // until it ends
+ *     rill::buffer<float> x(device, n);                                // freed by the destructor
  *     rill::buffer<float> host(device, n, rill::memory::pinned);
  *     for (float &value : rill::view(host)) value = 1;
  *
@@ -9,8 +9,9 @@
  *     stream.launch(sums_launch, rill::threads(n), n, x, scratch);
  *                                                                      // freed after the launch, without waiting
  *
- * The thing people get wrong: the end of an async_buffer says that all uses of it are ordered before that point of the
- * stream it is freed on.  Uses on other streams need record_use, or a wait.
+ * The thing people get wrong: the destructor of an async_buffer frees the memory at the current point of its stream,
+ * so all uses must be ordered before this point. For a use on another stream, call record_use or make the buffer's
+ * stream wait for the other stream.
  */
 #ifndef RILL_CPP_MEMORY_HPP
 #define RILL_CPP_MEMORY_HPP
@@ -21,7 +22,7 @@
 
 RILL_CPP_BEGIN
 
-/** Where memory is. */
+/** Kinds of memory. */
 enum class memory : std::uint32_t {
   device = RILL_MEMORY_DEVICE,
   pinned = RILL_MEMORY_PINNED,
@@ -31,7 +32,7 @@ enum class memory : std::uint32_t {
 namespace detail {
 class pool_calls : public handle_base<rill_pool> {
 public:
-  /** Releases unused memory above `keep` bytes to the driver.  May block. */
+  /** Returns unused memory above `keep` bytes to the driver. May block. */
   outcome<> trim(std::uint64_t keep = 0) const { return give(rill_pool_trim(handle_, keep)); }
   [[nodiscard]] outcome<rill_pool_info> info() const {
     rill_pool_info out = RILL_POOL_INFO_INIT;
@@ -46,7 +47,7 @@ protected:
 };
 } // namespace detail
 
-/** A pool that somebody else owns, like the default one of a device. */
+/** A borrowed pool, for example the default pool of a device. */
 class pool_ref : public detail::pool_calls {
 public:
   constexpr pool_ref() noexcept = default;
@@ -60,7 +61,7 @@ public:
   }
 };
 
-/** A pool of one kind of memory, owned.  What it has allocated may outlive it. */
+/** An owned pool of one kind of memory. Its allocations may outlive it. */
 class pool : public detail::owned<detail::pool_calls, pool> {
 public:
   pool() noexcept = default;
@@ -79,7 +80,7 @@ private:
 };
 
 namespace detail {
-/* Elements at an address.  Who owns the memory is the derived class's. */
+/* Elements at an address. The derived class owns the memory. */
 template <class T> class elements {
   static_assert(std::is_trivially_copyable_v<T>, "devices copy bytes: the elements must be trivially copyable");
   static_assert(!std::is_const_v<T>, "a buffer of const elements could not be filled");
@@ -89,12 +90,13 @@ public:
   using value_type = T;
   [[nodiscard]] T *data() &noexcept { return data_; }
   [[nodiscard]] const T *data() const &noexcept { return data_; }
-  void data() const && = delete; /* the memory would end with the temporary */
+  void data() const && = delete; /* the temporary would free the memory */
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
-  /** Says that the work which a stream has so far uses the memory: it is not used again before that is done. */
+  /** Records a use of the memory by the work submitted to `stream` so far. Freed memory is not reused before this
+   *  work is done. */
   outcome<> record_use(stream_ref stream) { return give(rill_memory_record_use(data_, stream.handle())); }
 
 protected:
@@ -116,14 +118,14 @@ protected:
     size_ = 0;
     return had;
   }
-  /* What pool allocations are asked for: SIZE_MAX, which none can give, for a product that does not fit. */
+  /* Size of an allocation in bytes. If the product overflows, returns SIZE_MAX, which every pool refuses. */
   static std::size_t bytes(std::size_t count) noexcept {
     return count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T);
   }
 };
 } // namespace detail
 
-/** Memory of rill_alloc: `size()` elements, not initialized. */
+/** Memory from rill_alloc: `size()` uninitialized elements. */
 template <class T> class buffer : public detail::elements<T> {
   using base = detail::elements<T>;
 
@@ -150,27 +152,27 @@ public:
   }
   buffer(const buffer &) = delete;
   buffer &operator=(const buffer &) = delete;
-  /** Frees the memory.  May block: it waits for submitted work that can use the memory (rill_free). */
+  /** Frees the memory. May block until submitted work that can use the memory is done (rill_free). */
   ~buffer() {
     if (this->data_ != nullptr) static_cast<void>(rill_free(this->data_));
   }
-  /** Frees the memory, and says whether that failed.  May block, as the destructor. */
+  /** Frees the memory and reports failures. May block, like the destructor. */
   outcome<> free() { return detail::give(rill_free(this->forget())); }
-  /** Gives the memory to the caller, who calls rill_free. */
+  /** Passes ownership to the caller, who must call rill_free. */
   [[nodiscard]] T *release() noexcept { return this->forget(); }
 
 private:
   buffer(T *data, std::size_t size) noexcept : base(data, size) {}
 };
 
-/** Memory of a pool, in the order of a stream.  It has a reference to the stream that it is freed on, which is that of
- *  its allocation unless free_on names another one. */
+/** Memory from a pool, allocated and freed in stream order. The buffer holds a reference to the stream on which the
+ *  memory is freed. This is the stream of the allocation, unless free_on selects another. */
 template <class T> class async_buffer : public detail::elements<T> {
   using base = detail::elements<T>;
 
 public:
   async_buffer() noexcept = default;
-  /** From the default pool of the stream's device. */
+  /** Allocates from the default pool of the stream's device. */
   [[nodiscard]] static outcome<async_buffer> create(stream_ref stream, std::size_t count) {
     void *p = nullptr;
     return finish(rill_alloc_async(stream.handle(), base::bytes(count), &p), stream, p, count);
@@ -198,7 +200,7 @@ public:
   /** Frees the memory at this point of its stream.  Does not block. */
   ~async_buffer() { discard(); }
 
-  /** Frees the memory at this point of its stream.  If that fails, the buffer keeps it. */
+  /** Frees the memory at this point of its stream. On failure, the buffer keeps the memory. */
   outcome<> free() {
     const rill_status status = this->data_ == nullptr ? RILL_OK : rill_free_async(stream_.handle(), this->data_);
     if (status == RILL_OK) {
@@ -207,13 +209,13 @@ public:
     }
     return detail::give(status);
   }
-  /** From now on another stream of the device is the one that the memory is freed on. */
+  /** Selects another stream of the device to free the memory on. */
   outcome<> free_on(stream_ref other) {
     const rill_status status = rill_stream_retain(other.handle());
     if (status == RILL_OK) stream_ = rill::stream::adopt(other.handle());
     return detail::give(status);
   }
-  /** The stream that the memory is freed on. */
+  /** Returns the stream on which the memory is freed. */
   [[nodiscard]] stream_ref get_stream() const noexcept { return stream_; }
 
 private:
@@ -225,7 +227,7 @@ private:
   void discard() noexcept {
     if (this->data_ != nullptr) static_cast<void>(rill_free_async(stream_.handle(), this->forget()));
   }
-  /* `p` is a reference: it is read after the call that writes it, whatever the order of arguments. */
+  /* `p` is a reference, so it is read after the call that writes it, in whatever order the arguments are evaluated. */
   static outcome<async_buffer> finish(rill_status status, stream_ref stream, void *const &p, std::size_t count) {
     if (status == RILL_OK) {
       status = rill_stream_retain(stream.handle());

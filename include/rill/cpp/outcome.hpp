@@ -1,12 +1,12 @@
-/* rill/cpp/outcome.hpp: what a call gives that may fail.  Included by rill/rill.hpp.
+/* rill/cpp/outcome.hpp: errors and results of calls that can fail. Included by rill/rill.hpp.
  *
  *     try { stream.synchronize(); }                                      // with exceptions
  *     catch (const rill::error &e) { std::puts(e.what()); }
  *
  *     if (auto done = stream.synchronize(); !done) std::puts(done.text());  // without
  *
- * The thing people get wrong: the strings of a result's error() are the thread's, and valid until its next failing
- * call. Those of an exception live as long as the exception.
+ * The thing people get wrong: the strings of a result's error() belong to the thread and are valid until its next
+ * failing call. The strings of an exception are valid as long as the exception.
  */
 #ifndef RILL_CPP_OUTCOME_HPP
 #define RILL_CPP_OUTCOME_HPP
@@ -38,10 +38,10 @@
 RILL_CPP_BEGIN
 
 namespace detail {
-/* Drops a status that cannot be passed on. */
+/* Discards a status that cannot be passed on. */
 inline void ignore(rill_status) noexcept {}
 
-/* Ends the program where an error has no other way out. */
+/* Aborts the program if an error cannot be returned or thrown. */
 [[noreturn, gnu::cold]] inline void die(const char *what, const char *text) noexcept {
   static_cast<void>(std::fprintf(stderr, "rill: %s: %s\n", what, text));
   std::abort();
@@ -50,19 +50,19 @@ inline void ignore(rill_status) noexcept {}
 
 #if RILL_CPP_THROWS
 
-/** What a call throws that fails.  Copies share their text. */
+/** The exception that a failing call throws. Copies share their text. */
 class error : public std::exception {
 public:
   explicit error(const rill_error &from, const char *text) : kept_(std::make_shared<kept>(from, text)) {}
-  error(const error &) noexcept = default; /* and no move, which would leave an error without text */
+  error(const error &) noexcept = default; /* there is no move, because it would leave an error without text */
   error &operator=(const error &) noexcept = default;
   ~error() override = default;
 
-  /** One of RILL_ERROR_*. */
+  /** Returns the status, one of RILL_ERROR_*. */
   [[nodiscard]] rill_status status() const noexcept { return kept_->fields.status; }
-  /** The failure in one line, as rill_last_error_text gives it. */
+  /** Returns the failure in one line, with the text of rill_last_error_text. */
   [[nodiscard]] const char *what() const noexcept override { return kept_->text.c_str(); }
-  /** The fields of rill_last_error: the call, the object, the vendor's code and name, message and hint. */
+  /** Returns the fields of rill_last_error: the call, the object, the vendor's code and name, message and hint. */
   [[nodiscard]] const rill_error &fields() const noexcept { return kept_->fields; }
 
 private:
@@ -85,14 +85,14 @@ private:
 template <class T = void> using outcome = T;
 
 namespace detail {
-/* A failure that these headers find themselves. */
+/* Reports a failure detected by these headers, not by the C interface. */
 template <class T = void>
 [[noreturn, gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *message) {
   rill_error made = { sizeof made, status, 0, api, "", "", message, "" };
   throw error(made, (std::string(api) + ": " + message).c_str());
 }
 
-/* A failure of a call; or of a program's own function, of which rill knows the status alone. */
+/* Throws the failure of a call, or of a user's function that returned only a status. */
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise(rill_status status) {
   rill_error last = RILL_ERROR_INIT;
   detail::ignore(rill_last_error(&last));
@@ -107,7 +107,7 @@ template <class T> T give(rill_status status, const T &value) {
   if (status != RILL_OK) raise(status);
   return value;
 }
-/* What `made()` makes, which is called if the status is RILL_OK. */
+/* Returns the result of `made()`, which is called only if the status is RILL_OK. */
 template <class T, class F> T give_made(rill_status status, F made) {
   if (status != RILL_OK) raise(status);
   return made();
@@ -117,7 +117,7 @@ template <class T, class F> T give_made(rill_status status, F made) {
 #else
 
 namespace detail {
-/* Failures that these headers find themselves carry this bit, and the thread's text for them is here. */
+/* Marks failures detected by these headers. Their text is in last_refusal(). */
 constexpr rill_status refused_here = 0x40000000;
 struct refusal {
   const char *api;
@@ -131,19 +131,19 @@ inline refusal &last_refusal() {
 
 template <class T = void> class result;
 
-/** The failure of any result, to be returned as that of another one. */
+/** The failure of a result. It converts to a result of any other type. */
 class [[nodiscard]] failure {
 public:
   constexpr explicit failure(rill_status raw) noexcept : raw_(raw) {}
-  /** One of RILL_ERROR_*; RILL_OK if the call succeeded. */
+  /** Returns one of RILL_ERROR_*, or RILL_OK if the call succeeded. */
   [[nodiscard]] constexpr rill_status status() const noexcept { return raw_ & ~detail::refused_here; }
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return raw_ == RILL_OK; }
-  /** The failure in one line.  The thread's, until its next failing call. */
+  /** Returns the failure in one line. The string is valid until the thread's next failing call. */
   [[nodiscard]] const char *text() const {
     if (raw_ == RILL_OK) return "";
     return (raw_ & detail::refused_here) != 0 ? detail::last_refusal().text : rill_last_error_text();
   }
-  /** The fields of rill_last_error.  The thread's, until its next failing call. */
+  /** Returns the fields of rill_last_error. The strings are valid until the thread's next failing call. */
   [[nodiscard]] rill_error error() const {
     rill_error last = RILL_ERROR_INIT;
     if ((raw_ & detail::refused_here) != 0) {
@@ -158,14 +158,14 @@ protected:
   rill_status raw_;
 };
 
-/** RILL_OK, or a failure. */
+/** RILL_OK or a failure. */
 template <> class [[nodiscard]] result<void> : public failure {
 public:
   constexpr explicit result(rill_status raw) noexcept : failure(raw) {}
   constexpr result(failure f) noexcept : failure(f) {}
 };
 
-/** A value, or a failure.  Asking a failure for its value ends the program with its text. */
+/** A value or a failure. Reading the value of a failure prints its text and aborts the program. */
 template <class T> class [[nodiscard]] result : public failure {
 public:
   constexpr result(failure f) noexcept : failure(f), value_() {}
@@ -208,12 +208,12 @@ template <class T, class F> result<T> give_made(rill_status status, F made) {
 #endif
 
 namespace detail {
-/* The owner of a handle that a call gave with its reference. */
+/* Creates the owner of a handle that a call returned with a reference. */
 template <class Owner, class Handle> outcome<Owner> give_owner(rill_status status, const Handle &handle) {
   return give_made<Owner>(status, [&] { return Owner::adopt(handle); });
 }
 
-/* A refusal with two numbers in its text. */
+/* Reports a failure with two numbers in its text. */
 template <class T = void>
 [[gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *format, std::size_t a, std::size_t b) {
   char message[200];

@@ -1,12 +1,12 @@
-/* rill/cpp/owned.hpp: one reference to an object of rill's, and the device type.  Included by rill/cpp/stream.hpp.
+/* rill/cpp/owned.hpp: owning references to rill objects, and the device type.  Included by rill/cpp/stream.hpp.
  *
  *     rill::stream mine(device);
  *     rill::stream ours = mine.share();          // another reference to the same stream
- *     rill_stream theirs = ours.release();       // for C code, which calls rill_stream_release
+ *     rill_stream theirs = ours.release();       // for C code that calls rill_stream_release
  *     rill::stream back = rill::stream::adopt(theirs);
  *
- * The thing people get wrong: adopt takes over a reference.  Of a handle that somebody else releases, make a borrowed
- * type (stream_ref), which is what functions take.
+ * The thing people get wrong: adopt takes over a reference. If other code releases the handle, use the borrowed type
+ * (stream_ref) instead; functions take borrowed types.
  */
 #ifndef RILL_CPP_OWNED_HPP
 #define RILL_CPP_OWNED_HPP
@@ -21,19 +21,19 @@ RILL_CPP_BEGIN
 
 class stream_ref;
 
-/** A GPU or the CPU.  A value: never released.  By default it is no device. */
+/** A GPU or the CPU. A device is a value and needs no release. A default-constructed device is null. */
 class device {
 public:
   constexpr device() noexcept = default;
   constexpr device(rill_device handle) noexcept : handle_(handle) {}
 
-  /** "cuda:0", "hip:1", "cpu", "gpu"; NULL: as rill_device_open says. */
+  /** Opens a device by name: "cuda:0", "hip:1", "cpu", "gpu". NULL selects the default device (rill_device_open). */
   [[nodiscard]] static outcome<device> open(const char *name = nullptr) {
     rill_device handle = { 0 };
     const rill_status status = rill_device_open(name, &handle);
     return detail::give(status, device(handle));
   }
-  /** Device number `index`, counted from 0. */
+  /** Returns device number `index`, counted from 0. */
   [[nodiscard]] static outcome<device> at(std::int32_t index) {
     rill_device handle = { 0 };
     const rill_status status = rill_device_get(index, &handle);
@@ -52,7 +52,8 @@ public:
     const rill_status status = rill_device_get_info(handle_, &out);
     return detail::give(status, out);
   }
-  /** `feature`: RILL_FEATURE_*.  `why`, if not null, gets the reason of a no. */
+  /** Returns whether the device supports a feature (RILL_FEATURE_*). If `why` is not null, it receives the reason for
+   *  false. */
   [[nodiscard]] bool supports(std::uint32_t feature, const char **why = nullptr) const noexcept {
     return rill_device_supports(handle_, feature, why);
   }
@@ -69,11 +70,11 @@ private:
 
 namespace detail {
 
-/* What owning and borrowed types of one object have in common: the handle.  Copied by borrowed types alone. */
+/* Common base of the owning and the borrowed type: the handle. Only borrowed types are copyable. */
 template <class Handle> class handle_base {
 public:
   using handle_type = Handle;
-  /** For the functions of the C interface. */
+  /** Returns the handle, for the C interface. */
   [[nodiscard]] constexpr Handle handle() const noexcept { return handle_; }
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return handle_.id != 0; }
 
@@ -91,7 +92,7 @@ protected:
   ~handle_base() = default;
 };
 
-/* One reference.  Base has the calls of the object, and the static functions retain_ and release_. */
+/* Holds one reference. Base provides the object's calls and the static functions retain_ and release_. */
 template <class Base, class Self> class owned : public Base {
 public:
   using handle_type = typename Base::handle_type;
@@ -111,19 +112,19 @@ public:
   /** Drops the reference.  Does not block; submitted work still completes. */
   ~owned() { reset(); }
 
-  /** Drops the reference, and owns nothing. */
+  /** Drops the reference and becomes empty. */
   void reset() noexcept {
     if (this->handle_.id != 0) static_cast<void>(Base::release_(release()));
   }
-  /** Gives the reference to the caller, and owns nothing. */
+  /** Passes the reference to the caller and becomes empty. */
   [[nodiscard]] handle_type release() noexcept {
     const handle_type handle = this->handle_;
     this->handle_ = handle_type{ 0 };
     return handle;
   }
-  /** Takes over a reference of the caller's. */
+  /** Takes over a reference from the caller. */
   [[nodiscard]] static Self adopt(handle_type handle) noexcept { return Self(adopted{}, handle); }
-  /** Another reference to the same object. */
+  /** Returns another owner of the same object. */
   [[nodiscard]] outcome<Self> share() const {
     const rill_status status = Base::retain_(this->handle_);
     return give_owner<Self>(status, this->handle_);
@@ -134,7 +135,7 @@ protected:
   owned(adopted, handle_type handle) noexcept : Base(handle) {}
 };
 
-/* Of a vendor's handle, a pointer or an integer, the number. */
+/* Converts a vendor's handle, a pointer or an integer, to a number. */
 template <class Native> std::uintptr_t native_number(Native native) noexcept {
   if constexpr (std::is_pointer_v<Native>) {
     return reinterpret_cast<std::uintptr_t>(native);

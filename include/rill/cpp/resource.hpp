@@ -3,13 +3,14 @@
  *     rill::pool pool(device, RILL_POOL_OPTIONS(.kind = RILL_MEMORY_PINNED));
  *     rill::pool_resource pinned(device, pool);
  *     std::pmr::vector<float> host(n, &pinned);
- *     stream.copy(host, x);                       // as fast as from any pinned memory
+ *     stream.copy(host, x);                       // as fast as for other pinned memory
  *
- * pool_resource has a stream of its own, on which nothing else runs.  stream_resource is bound to a stream of the
- * program's: memory that a container gives back is used again after the work which the stream has by then.
+ * pool_resource creates its own stream, on which nothing else runs. stream_resource uses a stream of the program:
+ * memory that a container frees is reused only after the work submitted to this stream by then.
  *
- * The thing people get wrong: a container that ends frees its memory.  With pool_resource, work that uses the memory
- * must be done by then, or recorded with rill_memory_record_use; with stream_resource that holds for other streams.
+ * The thing people get wrong: a container frees its memory when it is destroyed. With pool_resource, all work that
+ * uses the memory must be done by then or be recorded with rill_memory_record_use. With stream_resource, only work on
+ * other streams must.
  */
 #ifndef RILL_CPP_RESOURCE_HPP
 #define RILL_CPP_RESOURCE_HPP
@@ -20,12 +21,12 @@
 
 RILL_CPP_BEGIN
 
-/** Memory of a pinned or managed pool, freed in the order of a stream.  Keeps both.  Stay in one place while containers
- *  use it. */
+/** Memory from a pinned or managed pool, freed in the order of a stream. Holds a reference to the pool and to the
+ *  stream. Do not move the resource while containers use it. */
 class stream_resource : public std::pmr::memory_resource {
 public:
   stream_resource() noexcept = default;
-  /** INVALID_ARGUMENT: a pool of device memory, which containers cannot use. */
+  /** Creates a resource. Fails with INVALID_ARGUMENT for a pool of device memory, which containers cannot use. */
   [[nodiscard]] static outcome<stream_resource> create(pool_ref pool, stream_ref stream) {
     std::uint32_t kind = 0;
     rill_status status = rill_pool_kind(pool.handle(), &kind);
@@ -56,8 +57,8 @@ private:
   rill::pool pool_;
   rill::stream stream_;
 
-  /* Blocks until the stream has come to the allocation: earlier work may still use what was there.  A failure throws
-   * rill::error; without exceptions, where a container has no other way, it ends the program. */
+  /* Blocks until the stream has reached the allocation, because earlier work may still use the memory. A failure
+   * throws rill::error. Without exceptions it aborts the program, because a container cannot return errors. */
   void *do_allocate(std::size_t bytes, std::size_t alignment) override {
     void *p = nullptr;
     rill_status status =
@@ -81,7 +82,7 @@ private:
   }
 };
 
-/** Memory of a pinned or managed pool, on a stream of the resource's own. */
+/** Memory from a pinned or managed pool, on a stream that the resource creates. */
 class pool_resource : public stream_resource {
 public:
   pool_resource() noexcept = default;

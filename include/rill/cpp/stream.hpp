@@ -1,4 +1,5 @@
-/* rill/cpp/stream.hpp: streams and events.  Included by rill/rill.hpp; rill/stream.h and rill/event.h have the rules.
+/* rill/cpp/stream.hpp: streams and events.  Included by rill/rill.hpp. The rules are in rill/stream.h and
+ * rill/event.h.
  *
  *     rill::stream copy(device, RILL_STREAM_OPTIONS(.label = "copy")), compute(device);
  *     rill::event uploaded(device);
@@ -8,8 +9,8 @@
  *     compute.launch(scale_launch, rill::threads(n), n, 2.0f, x);
  *     if (!compute.synchronize_for(5s)) ...
  *
- * The thing people get wrong: a lambda for host_call runs on another thread, later, and must not call rill.  What it
- * captures by reference must still be there.
+ * The thing people get wrong: a lambda passed to host_call runs later, on another thread, and must not call rill.
+ * Objects that it captures by reference must live until then.
  */
 #ifndef RILL_CPP_STREAM_HPP
 #define RILL_CPP_STREAM_HPP
@@ -34,7 +35,7 @@ class stream;
 
 namespace detail {
 
-/* Nanoseconds of a duration: none if it is negative, and never less than it. */
+/* Converts a duration to nanoseconds, rounding up. A negative duration becomes 0. */
 template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> d) {
   if (!(d > d.zero())) return 0;
   using longest = std::chrono::duration<long double, std::nano>;
@@ -44,7 +45,7 @@ template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::durati
   return static_cast<long double>(floor) < ns ? floor + 1 : floor;
 }
 
-/* TIMEOUT is no failure of a wait that says for how long. */
+/* Maps TIMEOUT to false. A wait with a limit does not fail on a timeout. */
 inline outcome<bool> in_time(rill_status status) {
   return give(status == RILL_ERROR_TIMEOUT ? RILL_OK : status, status == RILL_OK);
 }
@@ -67,7 +68,7 @@ public:
   }
   /** Blocks until the work that the event marks is done. */
   outcome<> synchronize() const { return give(rill_event_synchronize(handle_)); }
-  /** The same, and says whether it was done in time. */
+  /** Blocks for at most `limit`. Returns whether the work is done. */
   template <class Rep, class Period>
   [[nodiscard]] outcome<bool> synchronize_for(std::chrono::duration<Rep, Period> limit) const {
     return in_time(rill_event_synchronize_for(handle_, nanoseconds(limit)));
@@ -81,7 +82,7 @@ public:
     const rill_status status = rill_event_device(handle_, &out);
     return give(status, rill::device(out));
   }
-  /** The vendor's event: native<cudaEvent_t>(). */
+  /** Returns the vendor's event: native<cudaEvent_t>(). */
   template <class Native = std::uintptr_t> [[nodiscard]] outcome<Native> native() const {
     std::uintptr_t out = 0;
     const rill_status status = rill_event_native(handle_, &out);
@@ -96,14 +97,14 @@ protected:
 
 } // namespace detail
 
-/** An event that somebody else owns. */
+/** A borrowed event. */
 class event_ref : public detail::event_calls {
 public:
   constexpr event_ref(rill_event handle) noexcept : event_calls(handle) {}
   constexpr event_ref(const event_calls &other) noexcept : event_calls(other) {}
 };
 
-/** A point in the work of a stream, owned. */
+/** An owned event: marks a point in the work of a stream. */
 class event : public detail::owned<detail::event_calls, event> {
 public:
   event() noexcept = default;
@@ -115,7 +116,7 @@ public:
 #if RILL_CPP_THROWS
   explicit event(rill::device device, const rill_event_options *options = nullptr) : event(create(device, options)) {}
 #endif
-  /** Wraps a vendor's event, which must outlive this one unless the options say otherwise. */
+  /** Imports a vendor's event. It must outlive this object unless the options select another ownership. */
   template <class Native>
   [[nodiscard]] static outcome<event> import(rill::device device, Native native,
                                              const rill_import_options *options = nullptr) {
@@ -129,7 +130,7 @@ private:
   event(adopted tag, rill_event handle) noexcept : owned(tag, handle) {}
 };
 
-/** The time on the device between two events that were created with timing. */
+/** Returns the device time between two events that were created with timing. */
 [[nodiscard]] inline outcome<std::chrono::duration<float, std::milli>> elapsed(event_ref start, event_ref end) {
   float ms = 0;
   const rill_status status = rill_event_elapsed_time(start.handle(), end.handle(), &ms);
@@ -138,7 +139,7 @@ private:
 
 namespace detail {
 
-/* A callable for rill_host_fn.  It gets the status of the work before it if it takes one. */
+/* Runs a callable for rill_host_fn. If it takes a status, it receives the status of the work before it. */
 template <class F> void run_host_call(F &f, rill_status status) noexcept {
   const auto call = [&] {
     if constexpr (std::is_invocable_v<F &, rill_status>) {
@@ -161,7 +162,7 @@ template <class F> void run_host_call(F &f, rill_status status) noexcept {
 #endif
 }
 
-/* Small enough to travel in the pointer itself: nothing to allocate. */
+/* Whether a callable fits into the user pointer itself, so that nothing is allocated. */
 template <class F>
 constexpr bool fits_pointer = std::is_trivially_copyable_v<F> &&std::is_trivially_destructible_v<F> &&
                               sizeof(F) <= sizeof(void *) && alignof(F) <= alignof(void *);
@@ -185,17 +186,18 @@ class stream_calls : public handle_base<rill_stream> {
 public:
   /* Order. */
 
-  /** Marks the work submitted so far. */
+  /** Records the event, which then marks the work submitted so far. */
   outcome<> record(event_ref event, std::uint32_t flags = 0) const {
     return give(rill_stream_record_event(handle_, event.handle(), flags));
   }
-  /** The same with a new event. */
+  /** Records a new event. */
   [[nodiscard]] outcome<rill::event> record(const rill_event_options *options = nullptr) const {
     rill_event handle = { 0 };
     const rill_status status = rill_stream_record_new_event(handle_, options, &handle);
     return give_owner<rill::event>(status, handle);
   }
-  /** Makes later work wait for the event's point, a stream's work so far, or that of a device's default stream. */
+  /** Makes later work wait for an event, for the work submitted so far to another stream, or for the work submitted
+   *  so far to a device's default stream. */
   outcome<> wait(event_ref event, std::uint32_t flags = 0) const {
     return give(rill_stream_wait_event(handle_, event.handle(), flags));
   }
@@ -203,11 +205,11 @@ public:
   outcome<> wait(rill_stream other) const { return give(rill_stream_wait_stream(handle_, other)); }
   outcome<> wait(rill::device device) const { return give(rill_stream_wait_device(handle_, device.handle())); }
 
-  /* The host. */
+  /* Waits and calls of the host. */
 
   /** Blocks until all work submitted so far is done. */
   outcome<> synchronize() const { return give(rill_stream_synchronize(handle_)); }
-  /** The same, and says whether it was done in time; if not, the stream goes on. */
+  /** Blocks for at most `limit`. Returns whether the work is done; if not, the stream continues. */
   template <class Rep, class Period>
   [[nodiscard]] outcome<bool> synchronize_for(std::chrono::duration<Rep, Period> limit) const {
     return in_time(rill_stream_synchronize_for(handle_, nanoseconds(limit)));
@@ -222,8 +224,9 @@ public:
     return give(status, out);
   }
 
-  /** Runs `f()`, or `f(status of the work before it)`, on another thread in stream order: once, or in a capture once
-   * for each launch of the graph.  A copy of `f` is kept for that.  If `f` throws, the program ends with the text. */
+  /** Runs `f()`, or `f(status of the work before it)`, on another thread in stream order. It runs once; if the stream
+   * is capturing, it runs once per launch of the graph. rill keeps a copy of `f`. If `f` throws, the text of the
+   * exception is printed and the program aborts. */
   template <class F> outcome<> host_call(F f) const {
     static_assert(std::is_invocable_v<F &> || std::is_invocable_v<F &, rill_status>,
                   "a host call is f() or f(rill_status)");
@@ -249,7 +252,7 @@ public:
         if (status != RILL_OK) delete kept;
         return give(status);
       }
-      status = rill_graph_add_user_object(graph, host_call_delete<F>, kept); /* from here on the graph's */
+      status = rill_graph_add_user_object(graph, host_call_delete<F>, kept); /* the graph owns it from here on */
       if (status != RILL_OK) {
         delete kept;
         return give(status);
@@ -260,8 +263,8 @@ public:
 
   /* Memory. */
 
-  /** Copies all elements of `from`; INVALID_ARGUMENT if `to` has another number of them.  Both are views, or lvalues
-   * that a view can be made of. */
+  /** Copies all elements of `from` to `to`. Fails with INVALID_ARGUMENT if their sizes differ. Both arguments are
+   * views, or lvalues that convert to a view. */
   template <class To, class From> outcome<> copy(To &&to, From &&from) const {
     const auto target = view_of(std::forward<To>(to));
     const auto source = view_of(std::forward<From>(from));
@@ -274,9 +277,10 @@ public:
     }
     return give(rill_copy_async(handle_, target.data(), source.data(), target.size_bytes()));
   }
-  /** Sets every element of `to`.  Elements have 1, 2, 4, 8 or 16 bytes.  Or repeats the elements of a view or container
-   *  of the host's, 1, 2, 4, 8 or 16 bytes together, which are read at the call; INVALID_ARGUMENT if they do not divide
-   *  the elements of `to`. */
+  /** Sets every element of `to` to `value`, or repeats a pattern if `value` is a view or container on the host.
+   *
+   *  The element, or the whole pattern, must have 1, 2, 4, 8 or 16 bytes. The pattern is read at the call. Fails with
+   *  INVALID_ARGUMENT if the size of `to` is not a multiple of the size of the pattern. */
   template <class To, class Value> outcome<> fill(To &&to, const Value &value) const {
     const auto target = view_of(std::forward<To>(to));
     using element = typename decltype(target)::element_type;
@@ -290,20 +294,20 @@ public:
 
   /* Kernels. */
 
-  /** Launches through a typed function of rillcc's header: launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y).  The
-   *  arguments convert as in a call of that function; a buffer or view stands for its pointer. */
+  /** Launches with a typed function from rillcc's header: launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y).
+   *  Arguments convert as in a direct call; a buffer or view is passed as its pointer. */
   template <class... P>
   outcome<> launch(rill_status (*function)(rill_stream, const rill_launch *, P...), const rill_launch &shape,
                    typename parameter<P>::type... arguments) const {
     return give(function(handle_, &shape, parameter<P>::value(arguments)...));
   }
-  /** Launches a loaded kernel.  Each argument must have exactly the size of the kernel's. */
+  /** Launches a loaded kernel. Each argument must have exactly the size of the kernel's parameter. */
   template <class... A> outcome<> launch(kernel_ref kernel, const rill_launch &shape, A &&...arguments) const {
     const rill_args_detail::pack values{ argument(std::forward<A>(arguments))... };
     return give(rill_stream_launch(handle_, kernel.handle(), &shape, values, sizeof...(A)));
   }
 
-  /* What it is. */
+  /* Properties. */
 
   [[nodiscard]] outcome<rill::device> get_device() const {
     rill_device out = { 0 };
@@ -315,7 +319,7 @@ public:
     const rill_status status = rill_stream_priority(handle_, &out);
     return give(status, out);
   }
-  /** Valid while a reference is held. */
+  /** Returns the label. The string is valid while a reference is held. */
   [[nodiscard]] outcome<const char *> label() const {
     const char *out = "";
     const rill_status status = rill_stream_label(handle_, &out);
@@ -326,7 +330,7 @@ public:
     const rill_status status = rill_stream_is_capturing(handle_, &out);
     return give(status, out);
   }
-  /** The vendor's stream: native<cudaStream_t>(). */
+  /** Returns the vendor's stream: native<cudaStream_t>(). */
   template <class Native = std::uintptr_t> [[nodiscard]] outcome<Native> native() const {
     std::uintptr_t out = 0;
     const rill_status status = rill_stream_native(handle_, &out);
@@ -363,7 +367,7 @@ private:
 
 } // namespace detail
 
-/** A stream that somebody else owns. */
+/** A borrowed stream. */
 class stream_ref : public detail::stream_calls {
 public:
   constexpr stream_ref() noexcept = default;
@@ -371,7 +375,7 @@ public:
   constexpr stream_ref(const stream_calls &other) noexcept : stream_calls(other) {}
 };
 
-/** An in-order queue of work on one device, owned. */
+/** An owned stream: an in-order queue of work on one device. */
 class stream : public detail::owned<detail::stream_calls, stream> {
 public:
   stream() noexcept = default;
@@ -384,8 +388,8 @@ public:
   explicit stream(rill::device device, const rill_stream_options *options = nullptr)
       : stream(create(device, options)) {}
 #endif
-  /** Wraps a vendor's stream, which must outlive this one unless the options say otherwise: a function that takes a
-   *  stream_ref is given rill::stream::import(device, cuda_stream). */
+  /** Imports a vendor's stream. It must outlive this object unless the options select another ownership. To call a
+   *  function that takes a stream_ref, pass rill::stream::import(device, cuda_stream). */
   template <class Native>
   [[nodiscard]] static outcome<stream> import(rill::device device, Native native,
                                               const rill_import_options *options = nullptr) {
@@ -393,7 +397,7 @@ public:
     const rill_status status = rill_stream_import(device.handle(), detail::native_number(native), options, &handle);
     return detail::give_owner<stream>(status, handle);
   }
-  /** Another owner of a stream that is borrowed. */
+  /** Returns a new owner of a borrowed stream. */
   [[nodiscard]] static outcome<stream> share(stream_ref other) {
     const rill_status status = rill_stream_retain(other.handle());
     return detail::give_owner<stream>(status, other.handle());

@@ -1,12 +1,12 @@
-/* rill/cpp/view.hpp: a pointer and a number of elements, on any device.  Included by rill/rill.hpp.
+/* rill/cpp/view.hpp: a pointer and a number of elements, in any memory.  Included by rill/rill.hpp.
  *
  *     rill::view<const float> half = rill::view(x).first(n / 2);
  *
- * A view is made from any lvalue that has data() and size(): a buffer, a std::vector, a std::array, another view.  It
- * owns nothing.
+ * Any lvalue that has data() and size() converts to a view: a buffer, a std::vector, a std::array, another view. A
+ * view owns nothing.
  *
- * The thing people get wrong: a view says nothing of where its memory is.  The host may index one of pinned, managed or
- * its own memory, not one of a GPU's.
+ * The thing people get wrong: a view does not know where its memory is. The host can index a view of host, pinned or
+ * managed memory, but not a view of GPU memory.
  */
 #ifndef RILL_CPP_VIEW_HPP
 #define RILL_CPP_VIEW_HPP
@@ -26,11 +26,11 @@ template <class T> struct is_view<view<T>> : std::true_type {};
 
 template <class C> using element_of = std::remove_pointer_t<decltype(std::declval<C &>().data())>;
 
-/* From U to T nothing but const may be added: a derived class has another size. */
+/* The conversion from U to T may only add const, because a derived class can have another size. */
 template <class U, class T> using if_same_elements = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>, int>;
 } // namespace detail
 
-/** Elements one after another.  Copyable; keeps nothing alive. */
+/** Contiguous elements. A view is copyable and does not keep the memory alive. */
 template <class T> class view {
   static_assert(std::is_trivially_copyable_v<T>, "devices copy bytes: the elements must be trivially copyable");
 
@@ -43,7 +43,7 @@ public:
   constexpr view() noexcept = default;
   constexpr view(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
   template <std::size_t N> constexpr view(T (&array)[N]) noexcept : data_(array), size_(N) {}
-  /** From an lvalue that has data() and size(). */
+  /** Creates a view of an lvalue that has data() and size(). */
   template <class C, detail::if_same_elements<detail::element_of<C>, T> = 0>
   constexpr view(C &container) : data_(container.data()), size_(container.size()) {}
   template <class U, detail::if_same_elements<U, T> = 0>
@@ -53,17 +53,18 @@ public:
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
   [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
   [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
-  /* For the host. */
+  /* For use on the host. */
   [[nodiscard]] constexpr T *begin() const noexcept { return data_; }
   [[nodiscard]] constexpr T *end() const noexcept { return data_ + size_; }
 
-  /** An element, for the host.  Past the end: OUT_OF_RANGE is thrown, or ends the program without exceptions. */
+  /** Returns an element, on the host. An index past the end throws OUT_OF_RANGE; without exceptions, it aborts the
+   *  program. */
   [[nodiscard]] constexpr T &operator[](std::size_t index) const {
     if (index >= size_) outside(index);
     return data_[index];
   }
 
-  /** `count` elements from `offset` on.  OUT_OF_RANGE if they are not all inside. */
+  /** Returns a view of `count` elements from `offset`. Fails with OUT_OF_RANGE if they are not all inside. */
   [[nodiscard]] constexpr outcome<view> subview(std::size_t offset, std::size_t count) const {
     if (offset > size_ || count > size_ - offset) {
       return detail::refuse<view>(RILL_ERROR_OUT_OF_RANGE, "rill::view", "elements up to %zu of a view of %zu elements",
@@ -100,7 +101,7 @@ template <class C> view(C &) -> view<detail::element_of<C>>;
 template <class T, std::size_t N> view(T (&)[N]) -> view<T>;
 
 namespace detail {
-/* The view that a function was given, or of the container that it was given. */
+/* Returns the view itself, or a view of the container. */
 template <class C> constexpr auto view_of(C &&c) {
   if constexpr (is_view<std::remove_cv_t<std::remove_reference_t<C>>>::value) {
     return c;
@@ -110,7 +111,8 @@ template <class C> constexpr auto view_of(C &&c) {
   }
 }
 
-/* Whether a fill's value is a pattern: a view of elements of type T, or something that a view can be made of. */
+/* Whether the value of a fill is a pattern: a view of elements of type T, or a container that converts to such a
+ * view. */
 template <class C, class T, class = void> struct is_pattern : std::false_type {};
 template <class C, class T>
 struct is_pattern<C, T, std::void_t<decltype(view(std::declval<C &>()))>>
