@@ -1,7 +1,7 @@
-/* rill/graph.h: graphs, work that is described once and launched often.
+/* rill/graph.h: graphs, for work that is described once and launched many times.
  *
- * A graph is made of nodes (kernels, copies, fills, host calls) and of edges that say which comes after which.  It is
- * built node by node, or captured from streams (rill/capture.h).  Made ready once, it is launched with one call
+ * A graph consists of nodes (kernels, copies, fills, host calls) and edges that order them. It is built node by node
+ * or captured from streams (rill/capture.h). It is instantiated once, and each launch is one call
  * (rill/graph_exec.h):
  *
  *     rill_graph graph;
@@ -13,10 +13,11 @@
  *     rill_graph_instantiate(graph, &exec);
  *     rill_graph_launch(exec, stream);
  *
- * Nodes that no path of edges connects may run at the same time.
+ * Nodes that are not connected by a path of edges can run at the same time.
  *
  * The thing people get wrong: a graph refers to memory by its address.  Arguments and patterns are copied when a node
- * is added, but what pointers point to is read and written at each launch, pageable sources of copies too.
+ * is added, but the memory that pointers refer to is read and written at each launch, including pageable sources of
+ * copies.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -40,12 +41,12 @@ enum {
   RILL_NODE_EMPTY,
   RILL_NODE_EVENT_RECORD,
   RILL_NODE_EVENT_WAIT,
-  RILL_NODE_OTHER, /**< what another library gave to the native stream of a capture */
-  RILL_NODE_ALLOC, /**< memory that is the graph's (rill_alloc_async in a capture) */
+  RILL_NODE_OTHER, /**< work that another library submitted to the native stream of a capture */
+  RILL_NODE_ALLOC, /**< an allocation owned by the graph (rill_alloc_async in a capture) */
   RILL_NODE_FREE
 };
 
-/** Creates a graph without nodes, for work of one device.
+/** Creates an empty graph for work of one device.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (RILL_FEATURE_GRAPH), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuGraphCreate, hipGraphCreate. */
@@ -57,17 +58,18 @@ RILL_API RILL_NODISCARD rill_status rill_graph_create(rill_device device, rill_g
  *  Like:    a second owner of a CUgraph. */
 RILL_API RILL_NODISCARD rill_status rill_graph_retain(rill_graph graph);
 
-/** Drops a reference.  With the last one, what the nodes keep is freed before the call returns, except what execution
- *  objects, clones and parents use.  Execution objects stay as they are, and the ids of the nodes stay valid for them.
- *  Zero: nothing happens.
+/** Drops a reference. The last release destroys the graph and, before the call returns, releases what its nodes keep,
+ *  except what execution objects, clones and parents use. Execution objects are not affected, and they still accept
+ *  the node ids. Has no effect on a null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuGraphDestroy, hipGraphDestroy. */
 RILL_API rill_status rill_graph_release(rill_graph graph);
 
-/** Adds a kernel launch that comes after the `after_count` nodes at `after`.  The label of `launch` names the node.
+/** Adds a kernel launch that runs after the `after_count` nodes at `after`. The label of `launch` names the node.
  *
- *  What rill_stream_launch checks is checked here; arguments and constants are copied.  The node keeps the kernel.
+ *  The same checks apply as in rill_stream_launch. Arguments and constants are copied. The node holds a reference to
+ *  the kernel.
  *
  *  Errors:  those of rill_stream_launch; INVALID_ARGUMENT (a node of another graph), CAPTURE_ACTIVE (a capture adds to
  *           the graph), UNSUPPORTED (the arguments of the kernel are not known).
@@ -77,8 +79,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_kernel(rill_graph graph, cons
                                                           const rill_launch *launch, const rill_arg *args,
                                                           size_t arg_count, rill_graph_node *out);
 
-/** Adds a copy of `n` bytes, in any direction.  Of 0 bytes: a node that does nothing.  A pageable source is read when
- *  the node's turn comes (docs/guides/GRAPHS.md says what pageable memory costs).
+/** Adds a copy of `n` bytes, in any direction. If `n` is 0, the node does nothing. A pageable source is read when the
+ *  node runs (docs/guides/GRAPHS.md describes the cost of pageable memory).
  *
  *  Errors:  those of rill_copy_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode1D. */
@@ -86,7 +88,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy(rill_graph graph, const 
                                                         size_t after_count, void *dst, const void *src, size_t n,
                                                         rill_graph_node *out);
 
-/** Adds a copy of `height` rows of `width` bytes.  Of no rows or 0 bytes: a node that does nothing.
+/** Adds a copy of `height` rows of `width` bytes. If either is 0, the node does nothing.
  *
  *  Errors:  those of rill_copy_2d_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
@@ -95,7 +97,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, con
                                                            const void *src, size_t src_pitch, size_t width,
                                                            size_t height, rill_graph_node *out);
 
-/** Adds a copy of slices of rows, with pitches.  Of nothing: a node that does nothing.
+/** Adds a copy of slices of rows, with pitches. If a size is 0, the node does nothing.
  *
  *  Errors:  those of rill_copy_3d_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
@@ -103,7 +105,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_3d(rill_graph graph, con
                                                            size_t after_count, const rill_copy_3d *copy,
                                                            rill_graph_node *out);
 
-/** Adds a fill of `count` patterns.  Of none: a node that does nothing.
+/** Adds a fill of `count` patterns. If `count` is 0, the node does nothing.
  *
  *  Errors:  those of rill_fill_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
@@ -111,7 +113,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill(rill_graph graph, const 
                                                         size_t after_count, void *dst, const void *pattern,
                                                         size_t pattern_size, size_t count, rill_graph_node *out);
 
-/** Adds a fill of `height` rows of `width` patterns.  Of no rows or patterns: a node that does nothing.
+/** Adds a fill of `height` rows of `width` patterns. If either is 0, the node does nothing.
  *
  *  Errors:  those of rill_fill_2d_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
@@ -120,8 +122,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill_2d(rill_graph graph, con
                                                            const void *pattern, size_t pattern_size, size_t width,
                                                            size_t height, rill_graph_node *out);
 
-/** Adds a host call: `fn(user, status)` runs once for each launch of the graph, on another thread.  `fn` must not call
- *  rill, nor wait for other work (rill_stream_host_call).
+/** Adds a host call: `fn(user, status)` runs once for each launch of the graph, on another thread.  `fn` must not
+ *  call rill and must not wait for other work (rill_stream_host_call).
  *
  *  Errors:  INVALID_ARGUMENT (fn is NULL); as rill_graph_add_kernel.
  *  Like:    cuGraphAddHostNode, hipGraphAddHostNode. */
@@ -129,14 +131,15 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, c
                                                              size_t after_count, rill_host_fn fn, void *user,
                                                              rill_graph_node *out);
 
-/** Adds a node that does nothing: a place where paths meet.
+/** Adds a node that does nothing, to join paths.
  *
  *  Errors:  as rill_graph_add_kernel.
  *  Like:    cuGraphAddEmptyNode, hipGraphAddEmptyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph_node *out);
 
-/** Adds a record of an event: it marks this point of each launch.  The node keeps the event.
+/** Adds a record of an event. The event then marks this point of the latest launch. The node holds a reference to the
+ *  event.
  *
  *  Errors:  WRONG_DEVICE, INVALID_ARGUMENT (a stream's cached event), UNSUPPORTED; as rill_graph_add_kernel.
  *  Like:    cuGraphAddEventRecordNode, hipGraphAddEventRecordNode. */
@@ -144,7 +147,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_record(rill_graph graph
                                                                 size_t after_count, rill_event event,
                                                                 rill_graph_node *out);
 
-/** Adds a wait for the point that the event marks when the graph is launched; never recorded, it is passed by.
+/** Adds a wait for the point that the event marks when the graph is launched. An event that was never recorded is
+ *  ignored.
  *
  *  Errors:  WRONG_BACKEND, UNSUPPORTED; as rill_graph_add_kernel.
  *  Like:    cuGraphAddEventWaitNode, hipGraphAddEventWaitNode. */
@@ -152,36 +156,36 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_wait(rill_graph graph, 
                                                               size_t after_count, rill_event event,
                                                               rill_graph_node *out);
 
-/** Makes node `to` come after node `from`.  An edge that is there already stays one.
+/** Makes node `to` run after node `from`. Adding an existing edge again has no effect.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph; an edge that closes a cycle),
  *           CAPTURE_ACTIVE, OUT_OF_MEMORY.
  *  Like:    cuGraphAddDependencies, hipGraphAddDependencies. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_graph_node to);
 
-/** Returns a node by its label, a kernel without one by the kernel's name in the source or its symbol: the `nth` of
- *  that name, counted from 0 in the order in which nodes were added.
+/** Returns a node by its label. A kernel node without a label is found by the kernel's name in the source or by its
+ *  symbol. `nth` selects among nodes of the same name, counted from 0 in the order in which they were added.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND.
- *  Like:    no vendor's call. */
+ *  Like: no vendor's call. */
 RILL_API RILL_NODISCARD rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t nth,
                                                          rill_graph_node *out);
 
-/** Lists the nodes in the order in which they were added.  `*count` is how many `nodes` has room for, and becomes how
- *  many there are; as many as there is room for are written.  `nodes` may be NULL if `*count` is 0.
+/** Lists the nodes in the order in which they were added. Pass the capacity of `nodes` in `*count`; the call sets
+ *  `*count` to the number of nodes and writes as many as fit. `nodes` may be NULL if `*count` is 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuGraphGetNodes, hipGraphGetNodes. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_t *count);
 
-/** Lists the edges, each from from[i] to to[i], as rill_graph_get_nodes lists nodes.
+/** Lists the edges, from from[i] to to[i]. `*count` works as in rill_graph_get_nodes.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuGraphGetEdges, hipGraphGetEdges. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_graph_node *to,
                                                          size_t *count);
 
-/** Returns what a node does: RILL_NODE_*.
+/** Returns the kind of a node, RILL_NODE_*.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuGraphNodeGetType, hipGraphNodeGetType. */

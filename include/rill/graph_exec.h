@@ -1,8 +1,8 @@
-/* rill/graph_exec.h: graphs made ready, launched, and changed.
+/* rill/graph_exec.h: execution objects, which are graphs prepared for launches.
  *
- * rill_graph_instantiate makes an execution object: a copy of the graph that the device has prepared.  A launch is one
- * call, however many nodes there are.  Arguments and whole nodes can be changed between launches, which costs far less
- * than making another object:
+ * rill_graph_instantiate creates an execution object, a copy of the graph prepared for the device. A launch is one
+ * call, however many nodes the graph has. Arguments and whole nodes can be changed between launches, which costs far
+ * less than creating another object:
  *
  *     rill_graph_instantiate(graph, &exec);
  *     rill_graph_release(graph);
@@ -11,11 +11,12 @@
  *       rill_graph_launch(exec, stream);
  *     }
  *
- * One object never runs twice at a time: a launch comes after those before it, on whatever stream they were.  Calls
- * about one object are made one after another.  A driver may make a launch wait for the device, when its queue is full:
- * calls about that object then wait for the launch, no others.
+ * Launches of one object never overlap: a launch runs after all earlier launches of the object, on any stream. Calls
+ * on one object are serialized. A launch may block while the driver's queue is full; this blocks only other calls on
+ * the same object.
  *
- * The thing people get wrong: a change is for later launches.  Those that have been made keep what they had.
+ * The thing people get wrong: a change affects later launches only. Launches that were already submitted are not
+ * affected.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -30,8 +31,8 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Makes a graph ready to be launched.  The graph may be changed or released afterwards; its nodes are what changes of
- *  the execution object name.  May block while a driver prepares the graph.
+/** Creates an execution object. The graph may be changed or released afterwards; its node ids still identify the
+ *  nodes of the execution object. May block while the driver prepares the graph.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
  *           OUT_OF_MEMORY, UNSUPPORTED, DEVICE_LOST, BACKEND.
@@ -41,19 +42,18 @@ RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, ril
 /** Options of rill_graph_instantiate_with_options. */
 typedef struct rill_graph_exec_options {
   size_t struct_size;
-  bool auto_free_on_launch; /**< launches may follow one another without frees of what the graph allocates: they always
-                                 may, since its memory has one address for all of them */
+  bool auto_free_on_launch; /**< no effect: a launch never requires that the graph's allocations of the last launch
+                                 are freed, because every launch uses the same memory */
   const char *label;        /**< names the object in errors; copied; may be NULL */
 } rill_graph_exec_options;
 #define RILL_GRAPH_EXEC_OPTIONS_INIT \
   { sizeof(rill_graph_exec_options), false, NULL }
-/** Options in place, in C and C++: rill_graph_instantiate_with_options(g, RILL_GRAPH_EXEC_OPTIONS(.label = "step"),
- * &x).
- */
+/** An options expression for C and C++:
+ *  rill_graph_instantiate_with_options(g, RILL_GRAPH_EXEC_OPTIONS(.label = "step"), &x). */
 #define RILL_GRAPH_EXEC_OPTIONS(...) RILL_OPTIONS_(rill_graph_exec_options, __VA_ARGS__)
 RILL_OPTIONS_FIELDS_(rill_graph_exec_options, RILL_OPTIONS_FIELD_(auto_free_on_launch) RILL_OPTIONS_FIELD_(label))
 
-/** The same with options.  NULL options are all defaults.
+/** Creates an execution object with options. NULL selects the default options.
  *
  *  Errors:  those of rill_graph_instantiate.
  *  Like:    cuGraphInstantiateWithParams, hipGraphInstantiateWithParams. */
@@ -67,26 +67,27 @@ RILL_API RILL_NODISCARD rill_status rill_graph_instantiate_with_options(rill_gra
  *  Like:    a second owner of a CUgraphExec. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_retain(rill_graph_exec exec);
 
-/** Drops a reference; never blocks.  Launches that were made still run to their end, and what they use is kept until
- *  then.  Zero: nothing happens.
+/** Drops a reference. Never blocks. Submitted launches still complete, and the resources that they use are kept until
+ *  then. Has no effect on a null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuGraphExecDestroy, hipGraphExecDestroy. */
 RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
 
-/** Launches the graph as work of the stream.
+/** Launches the graph on a stream.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (launches are queued on a held stream),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any; calls about one execution object are made one after another.
+ *  Threads: any; calls on one execution object are serialized.
  *  Like:    cuGraphLaunch, hipGraphLaunch. */
 RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
 
-/** Gives later launches the nodes of another graph of the same shape: as many nodes, in the order in which they were
- *  added, of the same kinds, with the same edges and kernels.  Single changes made before are gone.  From then on the
- *  execution object keeps what the nodes of `graph` use, and its user objects.  What it kept before is freed in this
- *  call, or when launches that were made before have completed; the ids of the first graph's nodes still name the
- *  steps.  On failure the execution object is as it was; the text names the node and what differs.
+/** Makes later launches run the nodes of another graph of the same shape: the same number of nodes, added in the same
+ *  order, of the same kinds, with the same edges and kernels. Earlier changes to single nodes are discarded.
+ *
+ *  The execution object then keeps what the nodes of `graph` use, and its user objects. What it kept before is
+ *  released in this call, or once earlier launches have completed. The node ids of the first graph stay valid for the
+ *  execution object. On failure the execution object is unchanged, and the text names the node and the difference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -94,27 +95,27 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
  *  Like:    cuGraphExecUpdate, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
 
-/** Why an update was refused. */
+/** Reasons for which an update is refused. */
 enum {
-  RILL_UPDATE_NONE = 0, /**< it was not; or for a cause that is no difference between the graphs: see the status */
-  RILL_UPDATE_COUNT,    /**< another number of nodes */
-  RILL_UPDATE_KIND,     /**< a node of another kind */
-  RILL_UPDATE_KERNEL,   /**< a launch of another kernel */
-  RILL_UPDATE_EDGES,    /**< a node that comes after other nodes */
-  RILL_UPDATE_MEMORY,   /**< memory of the graph is another execution object's */
+  RILL_UPDATE_NONE = 0, /**< not refused, or not because of a difference between the graphs: see the status */
+  RILL_UPDATE_COUNT,    /**< the number of nodes differs */
+  RILL_UPDATE_KIND,     /**< the kind of a node differs */
+  RILL_UPDATE_KERNEL,   /**< the kernel of a node differs */
+  RILL_UPDATE_EDGES,    /**< the edges to a node differ */
+  RILL_UPDATE_MEMORY,   /**< memory of the graph is in use by another execution object */
   RILL_UPDATE_DRIVER    /**< the driver cannot make the change */
 };
 
-/** Why rill_graph_update_with_result refused a graph, and at which node. */
+/** The reason for which rill_graph_update_with_result refused a graph, and the node. */
 typedef struct rill_graph_update_result {
   size_t struct_size;
-  rill_graph_node node; /**< of the graph that was given, the first one that could not take its place; null: none */
+  rill_graph_node node; /**< the first node of the new graph that does not match; null if there is none */
   uint32_t reason;      /**< RILL_UPDATE_* */
 } rill_graph_update_result;
 #define RILL_GRAPH_UPDATE_RESULT_INIT \
   { sizeof(rill_graph_update_result), { 0 }, 0 }
 
-/** The same, and says which node was the cause of a refusal.  `result` is written on failure, too.
+/** Like rill_graph_update, and also returns which node caused a refusal. `result` is written on failure also.
  *
  *  Errors:  those of rill_graph_update.
  *  Threads: as rill_graph_launch.
@@ -122,7 +123,7 @@ typedef struct rill_graph_update_result {
 RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph,
                                                                   rill_graph_update_result *result);
 
-/** Does ahead what the first launch on a stream would do, as work of the stream.
+/** Prepares the first launch on a stream in advance, as work of the stream.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (the stream is held, or launches are queued on one),
  *           CAPTURE_ACTIVE (the stream is capturing), UNSUPPORTED (the driver has no such function), DEVICE_LOST,
@@ -131,16 +132,20 @@ RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exe
  *  Like:    cuGraphUpload, hipGraphUpload. */
 RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
 
-/** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU, and after a change that failed half
- *  way, until the next launch.  It stays rill's.  Who launches it beside rill orders that, and does not change it.  A
- *  change may replace it (docs/guides/GRAPHS.md), so it is asked for again after a change.
+/** Returns the native execution object (CUgraphExec, hipGraphExec_t). It is 0 on the CPU, and after a partly failed
+ *  change until the next launch.
+ *
+ *  rill keeps ownership. Other code that launches the object must order its launches with rill's and must not change
+ *  the object. A change may replace the native object (docs/guides/GRAPHS.md), so call this function again after each
+ *  change.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuda.core Graph.handle. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out);
 
-/** Returns the native graph (CUgraph, hipGraph_t) that the object was made from; 0 on the CPU.  It stays rill's, and as
- *  it was at instantiation, or was replaced with the object.  A rill_graph has none before.
+/** Returns the native graph (CUgraph, hipGraph_t) from which the native execution object was created, or 0 on the
+ *  CPU. rill keeps ownership. The native graph does not follow changes, except when a change replaces the native
+ *  execution object. A rill_graph has no native graph before it is instantiated.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuda.core GraphDefinition.handle. */
@@ -156,7 +161,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node node,
                                                                    uint32_t index, const void *data, size_t size);
 
-/** Changes shape and arguments of a kernel node for later launches; the kernel stays.
+/** Changes the shape and the arguments of a kernel node for later launches, but not the kernel.
  *
  *  Errors:  those of rill_graph_add_kernel and rill_graph_exec_set_kernel_arg.
  *  Threads: as rill_graph_launch.
@@ -165,8 +170,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec e
                                                                const rill_launch *launch, const rill_arg *args,
                                                                size_t arg_count);
 
-/** Gives a kernel node another kernel, with shape and arguments, for later launches.  From then on rill_graph_update
- *  takes graphs whose nodes launch other kernels than those of the object.
+/** Changes the kernel of a kernel node, with shape and arguments, for later launches. From then on, rill_graph_update
+ *  accepts graphs whose kernels differ from the object's.
  *
  *  Errors:  those of rill_graph_exec_set_kernel; WRONG_DEVICE, WRONG_BACKEND (the kernel's device).
  *  Threads: as rill_graph_launch.
@@ -175,7 +180,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_replace_kernel(rill_graph_ex
                                                                    rill_kernel kernel, const rill_launch *launch,
                                                                    const rill_arg *args, size_t arg_count);
 
-/** Gives a host call node another function for later launches.
+/** Changes the function of a host call node for later launches.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no host call node of this object; fn is NULL), NOT_READY
  *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -184,7 +189,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_replace_kernel(rill_graph_ex
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_host_call(rill_graph_exec exec, rill_graph_node node,
                                                                   rill_host_fn fn, void *user);
 
-/** Gives a node that records or waits for an event another event for later launches.
+/** Changes the event of a record or wait node for later launches.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (an event to record), WRONG_BACKEND, INVALID_ARGUMENT (no such
  *           node of this object; a stream's cached event to record), NOT_READY (launches are queued on a held stream),
@@ -194,9 +199,9 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_host_call(rill_graph_exe
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node,
                                                               rill_event event);
 
-/** Disables a kernel, copy or fill node for later launches, or enables it again.  A disabled node does nothing, and
- *  what comes after it still comes after what comes before it.  It can be changed meanwhile, which counts when it is
- *  enabled; rill_graph_update enables all nodes.
+/** Disables a kernel, copy or fill node for later launches, or enables it again. A disabled node does nothing, but
+ *  still orders the nodes before and after it. Changes to a disabled node take effect when it is enabled.
+ *  rill_graph_update enables all nodes.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind), NOT_READY
  *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -205,7 +210,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_event(rill_graph_exec ex
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_enabled(rill_graph_exec exec, rill_graph_node node,
                                                                 bool enabled);
 
-/** Returns whether a kernel, copy or fill node is enabled; all are at first.
+/** Returns whether a kernel, copy or fill node is enabled. All nodes are enabled at first.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind).
  *  Like:    cuGraphNodeGetEnabled, hipGraphNodeGetEnabled. */
