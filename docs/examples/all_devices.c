@@ -1,9 +1,9 @@
-/* One sum over all GPUs of this machine: each fills a buffer with its number, and an all-reduce gives each the sum.
+/* Computes a sum over all GPUs of this machine: each fills a buffer with its number, and an all-reduce adds them.
  *
  *     cc all_devices.c $(pkg-config --cflags --libs rill_comm rill) && ./a.out
  *
- * One thread serves all GPUs, so the operations, which wait for each other, go into a group.  With a thread or a
- * process for each GPU every one would call rill_comm_create, and no group would be needed.
+ * One thread serves all GPUs. The operations wait for each other, so they must be in a group. With one thread or
+ * process per GPU, each would call rill_comm_create, and no group would be needed.
  */
 #include <rill/comm.h>
 #include <rill/rill.h>
@@ -18,13 +18,13 @@ static void check(rill_status status) {
   exit(EXIT_FAILURE);
 }
 
-static void check_comm(rill_status status) { /* rill_comm has a last error of its own */
+static void check_comm(rill_status status) { /* rill_comm has its own last error */
   if (status == RILL_OK) return;
   (void)fprintf(stderr, "%s\n", rill_comm_last_error_text());
   exit(EXIT_FAILURE);
 }
 
-/* The GPUs of the backend that has the first one: a communicator is of one backend. */
+/* Finds the GPUs of the first GPU's backend, because a communicator belongs to one backend. */
 static uint32_t find_gpus(rill_device gpus[MOST]) {
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   uint32_t backend = 0, found = 0;
@@ -50,7 +50,7 @@ int main(void) {
     return EXIT_SUCCESS;
   }
 
-  /* A rank that does not answer within 20 seconds is an error, not a wait for ever. */
+  /* If a rank does not answer within 20 seconds, the call fails instead of blocking forever. */
   check_comm(rill_comm_create_all(gpus, count, RILL_COMM_OPTIONS(.timeout_ns = UINT64_C(20000000000)), comms));
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t number = i + 1;
@@ -60,7 +60,7 @@ int main(void) {
   }
 
   check_comm(rill_comm_group_begin());
-  for (uint32_t i = 0; i < count; i++) { /* in place, and in the order of each stream: after its fill */
+  for (uint32_t i = 0; i < count; i++) { /* in place, in stream order after the fill */
     check_comm(
         rill_comm_all_reduce(comms[i], streams[i], memory[i], memory[i], COUNT, RILL_COMM_UINT32, RILL_COMM_SUM));
   }

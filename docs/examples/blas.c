@@ -1,9 +1,9 @@
-/* A vendor's library on a stream of rill: cuBLAS or hipBLAS multiplies two matrices between a fill and a copy of
- * rill's, and then again as a node of a graph.
+/* Uses a vendor's library on a rill stream: cuBLAS or hipBLAS multiplies two matrices between a fill and a copy by
+ * rill, and then again as a node of a graph.
  *
- * What such a library needs is the native stream (rill_stream_native), and the device's context as the thread's current
- * one while its handle is created: for CUDA the primary context, which rill_stream_context gives and cudaSetDevice
- * makes current as well; for HIP the current device.  Afterwards calls may come from any thread.
+ * The library needs the native stream (rill_stream_native). While the library's handle is created, the device's
+ * context must be current in the thread. For CUDA this is the primary context, which rill_stream_context returns and
+ * cudaSetDevice makes current; for HIP it is the current device. Afterwards any thread may call the library.
  */
 #include "vendor_library.h"
 
@@ -21,7 +21,7 @@ static struct {
   destroy_function *destroy;
   set_stream_function *set_stream;
   sgemm_function *sgemm;
-  set_workspace_function *set_workspace; /* NULL where hipBLAS has none */
+  set_workspace_function *set_workspace; /* NULL if hipBLAS has none */
   int as_it_is;                          /* the vendor's number for "not transposed" */
 } blas;
 
@@ -65,13 +65,13 @@ int main(void) {
 
   uintptr_t native = 0;
   void *handle = NULL;
-  CHECK(rill_stream_native(stream, &native)); /* from here on others may use it, and rill assumes that they do */
+  CHECK(rill_stream_native(stream, &native)); /* from here on, rill assumes that other code submits to it */
   if (!make_current(stream, &info) || blas.create(&handle) != 0 || blas.set_stream(handle, (void *)native) != 0) {
     fprintf(stderr, "the vendor's library does not start\n");
     return 1;
   }
 
-  /* In the order of the stream: rill's fills, the vendor's product, rill's copy. */
+  /* In stream order: rill's fills, the vendor's product, rill's copy. */
   const float two = 2, three = 3, one = 1, none = 0;
   CHECK(rill_fill_async(stream, a, &two, sizeof two, N * N));
   CHECK(rill_fill_async(stream, b, &three, sizeof three, N * N));
@@ -82,8 +82,9 @@ int main(void) {
   int wrong = count_wrong(host, 6.0f * (float)N);
   printf("every value is %.0f, %d wrong values\n", (double)host[0], wrong);
 
-  /* The same in a graph.  What the library submits between begin and end becomes one node.  It may not allocate there,
-   * so it gets memory of its own first: after the stream, since setting the stream takes the memory away again. */
+  /* The same in a graph. The work that the library submits between begin and end becomes one node. The library must
+   * not allocate in a capture, so it needs a workspace. Set the workspace after the stream, because setting the
+   * stream resets it. */
   void *workspace = NULL;
   rill_graph graph;
   rill_graph_exec exec;

@@ -1,10 +1,11 @@
-/* Data-parallel training: each rank has a part of the samples and all of the weights.  Gradients are averaged over the
- * ranks in two buckets; the first travels while the second is computed.
+/* Data-parallel training: each rank has a part of the samples and all weights. Gradients are averaged over the ranks
+ * in two buckets; the first is exchanged while the second is computed.
  *
  *     rillcc -o gradients.rill.c --header gradients.rill.h gradients.kernel.cu
  *     cc comm_gradients.c gradients.rill.c $(pkg-config --cflags --libs rill_comm rill) && mpirun -n 4 ./a.out
  *
- * All ranks end with the same weights: those of one rank with all samples, but for the order of the sums. */
+ * At the end all ranks have the same weights. They equal the weights of one rank with all samples, except for the
+ * order of the sums. */
 #include "gradients.rill.h"
 
 #include <rill/comm.h>
@@ -23,7 +24,7 @@ static void check(rill_status status, const char *text) {
 #define RILL(call) check((call), rill_last_error_text())
 #define COMM(call) check((call), rill_comm_last_error_text())
 
-/* What the model has to find. */
+/* The weights that the model has to find. */
 static float true_weight(int i) { return (float)(i % 5) - 2.0f; }
 
 static void make_samples(float *x, float *y, int first, int count) {
@@ -69,7 +70,7 @@ int main(void) {
       const int first = WEIGHTS * bucket / BUCKETS, last = WEIGHTS * (bucket + 1) / BUCKETS;
       rill_launch shape = rill_launch_1d((uint64_t)(last - first), 32);
       RILL(gradients_launch(compute, &shape, own, WEIGHTS, first, last, x, y, w, gradient));
-      RILL(rill_stream_wait_stream(reduce, compute)); /* for this bucket; the next one is computed meanwhile */
+      RILL(rill_stream_wait_stream(reduce, compute)); /* for this bucket, while the next one is computed */
       COMM(rill_comm_all_reduce(comm, reduce, gradient + first, gradient + first, (size_t)(last - first),
                                 RILL_COMM_FLOAT, RILL_COMM_AVERAGE));
     }

@@ -1,5 +1,5 @@
 /* Heat conduction on a grid whose rows are spread over the ranks.  Each step needs the outermost rows of the
- * neighbours: they travel on one stream, while another computes the rows that need none of them.
+ * neighbours. One stream exchanges them while another computes the rows that do not depend on them.
  *
  *     rillcc -o heat.rill.c --header heat.rill.h heat.kernel.cu
  *     cc comm_halo.c heat.rill.c $(pkg-config --cflags --libs rill_comm rill) && mpirun -n 4 ./a.out
@@ -26,7 +26,7 @@ static void check(rill_status status, const char *text) {
 
 static float initial(int x, int y) { return (float)((x * 7 + y * 13) % 101); }
 
-/* The whole grid by plain C; its outer rows stay as they are. */
+/* Computes the complete grid in plain C; its outer rows do not change. */
 static void compute_all(float *grid) {
   static float next[WIDTH * HEIGHT];
   for (int step = 0; step < STEPS; step++) {
@@ -60,7 +60,7 @@ int main(void) {
   RILL(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "halo"), &halo));
   COMM(rill_comm_create(device, &id, ranks, rank, RILL_COMM_OPTIONS(.timeout_ns = UINT64_C(60000000000)), &comm));
 
-  /* This rank's rows are 1 to rows of its part; 0 and rows + 1 are its neighbours', or the outside. */
+  /* Rows 1 to `rows` belong to this rank; rows 0 and rows + 1 belong to its neighbours, or lie outside the grid. */
   const int begin = (int)(HEIGHT * rank / ranks), rows = (int)(HEIGHT * (rank + 1) / ranks) - begin;
   const size_t cells = (size_t)WIDTH * ((size_t)rows + 2);
   RILL(RILL_NEW(device, RILL_MEMORY_DEVICE, cells, &now));
@@ -73,9 +73,10 @@ int main(void) {
   RILL(rill_copy_async(compute, next, host, cells * sizeof *host));
 
   const bool has_above = rank > 0, has_below = rank + 1 < ranks;
-  const int first = has_above ? 1 : 2, last = has_below ? rows + 1 : rows; /* the grid's own outer rows stay */
+  const int first = has_above ? 1 : 2, last = has_below ? rows + 1 : rows; /* the outer rows of the grid do not change
+ *  */
   for (int step = 0; step < STEPS; step++) {
-    RILL(rill_stream_wait_stream(halo, compute)); /* the rows to send are there */
+    RILL(rill_stream_wait_stream(halo, compute)); /* the rows to send are ready */
     COMM(rill_comm_group_begin());
     if (has_above) {
       COMM(rill_comm_send(comm, halo, now + WIDTH, WIDTH, RILL_COMM_FLOAT, rank - 1));
@@ -86,7 +87,7 @@ int main(void) {
       COMM(rill_comm_receive(comm, halo, now + (size_t)(rows + 1) * WIDTH, WIDTH, RILL_COMM_FLOAT, rank + 1));
     }
     COMM(rill_comm_group_end());
-    launch(compute, 2, rows, now, next); /* meanwhile: these rows need no neighbour's */
+    launch(compute, 2, rows, now, next); /* meanwhile: rows that need no neighbour */
     RILL(rill_stream_wait_stream(compute, halo));
     if (first <= 1) launch(compute, 1, 2, now, next);
     if (last > rows && rows > 1) launch(compute, rows, rows + 1, now, next);

@@ -1,8 +1,8 @@
-/* A ring of ranks: each sends to the next and receives from the one before, until every rank has seen every number.
+/* A ring of ranks: each sends to the next and receives from the previous, until every rank has seen every number.
  *
  *     cc comm_ring.c $(pkg-config --cflags --libs rill_comm rill) && mpirun -n 4 ./a.out
  *
- * A send and a receive that wait for each other belong into a group; without one, each rank would wait in its send. */
+ * A send and a receive that wait for each other must be in a group; otherwise each rank would block in its send. */
 #include <rill/comm.h>
 #include <rill/comm_mpi.h>
 #include <rill/rill.h>
@@ -12,7 +12,7 @@
 static void check(rill_status status, const char *text) {
   if (status == RILL_OK) return;
   (void)fprintf(stderr, "%s\n", text);
-  exit(EXIT_FAILURE); /* mpirun ends the others */
+  exit(EXIT_FAILURE); /* mpirun stops the others */
 }
 #define RILL(call) check((call), rill_last_error_text())
 #define COMM(call) check((call), rill_comm_last_error_text())
@@ -39,7 +39,7 @@ int main(void) {
     COMM(rill_comm_send(comm, stream, outgoing, 1, RILL_COMM_INT64, next));
     COMM(rill_comm_receive(comm, stream, incoming, 1, RILL_COMM_INT64, previous));
     COMM(rill_comm_group_end());
-    RILL(rill_copy_async(stream, outgoing, incoming, sizeof *incoming)); /* goes on in the next step */
+    RILL(rill_copy_async(stream, outgoing, incoming, sizeof *incoming)); /* sent on in the next step */
     RILL(rill_stream_synchronize(stream));
     sum += *outgoing;
   }

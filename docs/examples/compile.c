@@ -1,4 +1,4 @@
-/* A kernel that is made while the program runs: its loop is written for a number that is only known now.
+/* Compiles a kernel at run time: the loop of its source is written for a number that is only known at run time.
  *
  *     cc compile.c $(pkg-config --cflags --libs rill) && ./a.out 5
  */
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
   }
 
-  /* A program for each exponent; the second run finds it on disk (docs/guides/COMPILING.md). */
+  /* Compiles one program per exponent; a second run finds it on disk (docs/guides/COMPILING.md). */
   const int exponent = argc > 1 ? atoi(argv[1]) : 3;
   char word[32];
   (void)snprintf(word, sizeof word, "-DEXPONENT=%d", exponent);
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   check(RILL_NEW(device, RILL_MEMORY_PINNED, N, &x));
   for (int i = 0; i < N; i++) x[i] = (float)(i % 4);
 
-  /* What changes from call to call is an argument, or a constant of the launch. */
+  /* Values that change from call to call are arguments, or constants of the launch. */
   const float half = 0.5f;
   const rill_constant constant = { "offset", &half, sizeof half };
   rill_launch launch = rill_launch_1d(N, 128);

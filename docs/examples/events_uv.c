@@ -1,6 +1,6 @@
-/* Events in the loop of libuv: a uv_poll_t watches an eventfd that rill adds to when a batch is done.
+/* Events in the loop of libuv: a uv_poll_t watches an eventfd to which rill adds when a batch is done.
  *
- * Built where libuv is found: cc events_uv.c $(pkg-config --cflags --libs rill libuv)
+ * Built if libuv is found: cc events_uv.c $(pkg-config --cflags --libs rill libuv)
  */
 #include <rill/rill.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void submit(struct worker *worker) {
   check(rill_event_notify_fd(worker->done, worker->fd));
 }
 
-/* On the loop's thread. */
+/* Runs on the loop's thread. */
 static void batch_done(uv_poll_t *poll, int status, int events) {
   struct worker *const worker = poll->data;
   uint64_t count = 0;

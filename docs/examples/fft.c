@@ -1,7 +1,7 @@
-/* cuFFT or hipFFT on a stream of rill: a transform and its inverse, ordered by an event after an upload on another
+/* Uses cuFFT or hipFFT on a rill stream: a transform and its inverse, ordered by an event after an upload on another
  * stream.
  *
- * A plan allocates when it is made, so it is made before a capture, and its stream is set once. */
+ * Creating a plan allocates memory, so create it before a capture. Its stream is set once. */
 #include "vendor_library.h"
 
 enum { N = 1 << 12 };
@@ -17,7 +17,7 @@ static struct {
   int (*destroy)(void *plan);
 } hip;
 
-/* A plan is an int with CUDA and a pointer with HIP: each has functions of its own. */
+/* A plan is an int with CUDA and a pointer with HIP, so each vendor has its own function types. */
 static struct {
   int (*plan)(int *plan, int n, int type, int batch);
   int (*set_stream)(int plan, void *stream);
@@ -71,7 +71,7 @@ int main(void) {
 
   CHECK(rill_copy_async(upload, values, host, sizeof *values * N));
   CHECK(rill_stream_record_new_event(upload, NULL, &uploaded));
-  CHECK(rill_stream_wait_event(compute, uploaded, 0)); /* the library's work comes after the upload */
+  CHECK(rill_stream_wait_event(compute, uploaded, 0)); /* the library's work runs after the upload */
   for (int i = 0; i < 2; i++) {
     const int direction = i == 0 ? FORWARD : INVERSE;
     CHECK_VENDOR(is_cuda ? cuda.run(cuda_plan, values, values, direction)

@@ -22,7 +22,7 @@ int main(void) {
   check(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "producer"), &producer));
   check(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "consumer"), &consumer));
 
-  /* `taken` guards the buffer.  It is created signaled: in the first round nobody has to be waited for. */
+  /* `taken` guards the buffer.  It is created signaled, because the first round has nothing to wait for. */
   rill_event filled, taken;
   check(rill_event_create(device, NULL, &filled));
   check(rill_event_create(device, RILL_EVENT_OPTIONS(.signaled = true), &taken));

@@ -12,7 +12,7 @@ int main() try {
   const rill::stream producer(device, RILL_STREAM_OPTIONS(.label = "producer"));
   const rill::stream consumer(device, RILL_STREAM_OPTIONS(.label = "consumer"));
 
-  /* `taken` guards the buffer.  It is created signaled: in the first round there is nothing to wait for. */
+  /* `taken` guards the buffer.  It is created signaled, because the first round has nothing to wait for. */
   const rill::event filled(device), taken(device, RILL_EVENT_OPTIONS(.signaled = true));
   rill::buffer<std::uint32_t> buffer(device, count);
   rill::buffer<std::uint32_t> results(device, count * rounds, rill::memory::pinned);

@@ -1,11 +1,10 @@
-/* MPI and memory of a pool.  What a pool gives is an ordinary allocation of the device, as cudaMalloc makes it, so that
- * an MPI that can send from the memory of GPUs ("CUDA-aware", "ROCm-aware") sends from a pool as well.  On the CPU any
- * MPI can.
+/* MPI with memory from a pool. A pool returns ordinary device allocations, like cudaMalloc, so an MPI that can send
+ * from GPU memory ("CUDA-aware", "ROCm-aware") can also send from a pool. On the CPU any MPI can.
  *
  *     mpicc mpi_pool.c $(pkg-config --cflags --libs rill) && mpirun -n 2 ./a.out
  *
- * MPI knows no streams: synchronize before a send, and after a receive there is nothing to wait for.  (rill_comm
- * does the same as work of a stream.) */
+ * MPI does not know streams, so synchronize before a send. After a receive there is nothing to wait for. (rill_comm
+ * sends and receives in stream order.) */
 #include <mpi.h>
 #if defined(OPEN_MPI) && OPEN_MPI
 #include <mpi-ext.h>
@@ -22,7 +21,7 @@ static void check(rill_status status) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Whether MPI takes addresses of the device's memory. */
+/* Returns whether MPI accepts addresses of device memory. */
 static int takes_device_memory(uint32_t backend) {
   if (backend == RILL_BACKEND_CPU) return 1;
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
@@ -56,7 +55,7 @@ int main(int argc, char **argv) {
   check(RILL_NEW(device, RILL_MEMORY_PINNED, COUNT, &host));
   check(rill_pool_alloc_async(pool, stream, sizeof *data * COUNT, (void **)&data));
 
-  /* Around a ring: what the left neighbour made comes into the same memory. */
+  /* Send around a ring: the left neighbour's data arrives in the same memory. */
   const uint32_t value = 100 + (uint32_t)rank;
   check(rill_fill_async(stream, data, &value, sizeof value, COUNT));
   check(rill_stream_synchronize(stream));

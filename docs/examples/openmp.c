@@ -1,8 +1,8 @@
-/* Threads of OpenMP that submit: each has a stream of its own, and one stream gathers what they made.
+/* OpenMP threads that submit work: each has its own stream, and one stream gathers the results.
  *
- * Handles are numbers, and any thread may use any of them; there is no current device to set.  Events are what orders
- * the threads' work on the device, so the threads themselves need no barrier before the last stream's wait but the one
- * that ends the parallel loop: it orders the calls. */
+ * Handles are numbers that any thread may use, and there is no current device to set. Events order the work of the
+ * threads on the device. The only barrier that the threads need is the one at the end of the parallel loop, which
+ * orders their calls before the wait of the last stream. */
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,17 +21,16 @@ int main(void) {
   rill_stream stream[2];
   rill_event start, end;
   const float zero = 0;
-  CHECK(rill_device_open(NULL, &device)); /* what cudaSetDevice chooses; every object names its device */
+  CHECK(rill_device_open(NULL, &device)); /* replaces cudaSetDevice; every object names its device */
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, PIECES * PIECE, &host));
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, 1, &sum_host));
   CHECK(RILL_NEW(device, RILL_MEMORY_DEVICE, 1, &sum));
   for (int i = 0; i < PIECES * PIECE; i++) host[i] = 1;
   for (int s = 0; s < 2; s++) {
-    CHECK(rill_stream_create(device, NULL, &stream[s])); /* non-blocking, unless asked otherwise */
+    CHECK(rill_stream_create(device, NULL, &stream[s])); /* non-blocking by default */
     CHECK(RILL_NEW(device, RILL_MEMORY_DEVICE, PIECE, &buffer[s]));
   }
-  CHECK(
-      rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &start)); /* without timing, unless asked for it */
+  CHECK(rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &start)); /* no timing by default */
   CHECK(rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &end));
 
   CHECK(rill_stream_record_event(stream[0], start, 0));

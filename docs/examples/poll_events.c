@@ -1,6 +1,6 @@
-/* Events in an event loop with poll(): one thread serves a pipe and two streams, and blocks for none of them.
+/* Events in an event loop with poll(): one thread serves a pipe and two streams, and does not block on any of them.
  *
- * Each stream has an eventfd.  A loop with epoll or select does the same; see events_uv.c for libuv.
+ * Each stream has an eventfd.  Loops with epoll or select work in the same way; see events_uv.c for libuv.
  */
 #include <poll.h>
 #include <rill/rill.h>
@@ -23,7 +23,7 @@ static void check_that(int good, const char *what) {
   exit(EXIT_FAILURE);
 }
 
-/* Gives a stream its next batch, and has rill add to its eventfd when that is done. */
+/* Submits the next batch to a stream, and makes rill add to its eventfd when the batch is done. */
 static void submit(rill_stream stream, rill_event done, int fd, uint32_t *device_memory, uint32_t *host_memory,
                    uint32_t value) {
   check(rill_fill_async(stream, device_memory, &value, sizeof value, COUNT));

@@ -1,8 +1,8 @@
-/* A ring of buffers that bounds how far the host runs ahead of the device.
+/* A ring of buffers that limits how far the host runs ahead of the device.
  *
- * The host writes into a pinned buffer, submits its upload, and goes on with the next buffer while the device works.
- * Before it writes into a buffer again, it waits for that buffer's event.  The events are created `signaled`: the first
- * wait for each returns at once, so that the loop needs no special case for its first rounds. */
+ * The host writes to a pinned buffer, submits its upload, and continues with the next buffer while the device works.
+ * Before it writes to a buffer again, it waits for the buffer's event. The events are created `signaled`, so the
+ * first wait for each returns immediately and the loop needs no special case for its first rounds. */
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ int main(void) {
 
   for (uint32_t round = 0; round < ROUNDS; round++) {
     const uint32_t slot = round % BUFFERS;
-    check(rill_event_synchronize(free_again[slot])); /* at most BUFFERS rounds are under way */
+    check(rill_event_synchronize(free_again[slot])); /* at most BUFFERS rounds are in flight */
     for (uint32_t i = 0; i < COUNT; i++) staging[slot][i] = round * COUNT + i;
     check(rill_copy_async(stream, data, staging[slot], sizeof *data * COUNT));
     check(rill_stream_record_event(stream, free_again[slot], 0)); /* the buffer has been read */

@@ -1,5 +1,5 @@
-/* Code that uses the CUDA runtime, or HIP, beside code that uses rill: they share memory, a stream of rill's, and a
- * stream of the runtime's. */
+/* Combines code that uses the CUDA runtime or HIP with code that uses rill: they share memory, a stream of rill, and
+ * a stream of the runtime. */
 #include "vendor_library.h"
 
 enum { N = 1 << 16 };
@@ -45,20 +45,20 @@ int main(void) {
   CHECK(rill_stream_create(device, NULL, &own));
   CHECK(RILL_NEW(device, RILL_MEMORY_DEVICE, N, &memory));
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, N, &host));
-  CHECK_VENDOR(runtime.set_device(info.ordinal)); /* rill's device N is theirs, with the same context */
+  CHECK_VENDOR(runtime.set_device(info.ordinal)); /* the same device and context as in rill */
 
-  /* The runtime submits to a stream of rill's. */
+  /* The runtime submits to a stream of rill. */
   CHECK(rill_stream_native(own, &native));
   CHECK_VENDOR(runtime.fill(memory, 3, N, (void *)native));
   CHECK(rill_copy_async(own, host, memory, N));
   CHECK(rill_stream_synchronize(own));
   int wrong = count_wrong(host, 3);
 
-  /* rill submits to a stream of the runtime's; flag 1: it does not wait for the stream 0. */
+  /* rill submits to a stream of the runtime. Flag 1 means that the stream does not wait for stream 0. */
   CHECK_VENDOR(runtime.create(&their_stream, 1));
   CHECK(rill_stream_import(device, (uintptr_t)their_stream, NULL, &theirs));
   CHECK_VENDOR(runtime.fill(memory, 4, N, their_stream));
-  CHECK(rill_stream_wait_stream(own, theirs)); /* and streams of both wait for each other */
+  CHECK(rill_stream_wait_stream(own, theirs)); /* streams of both can wait for each other */
   CHECK(rill_copy_async(own, host, memory, N));
   CHECK(rill_stream_wait_stream(theirs, own));
   CHECK_VENDOR(runtime.fill(memory, 5, N, their_stream));
@@ -66,7 +66,7 @@ int main(void) {
   wrong += count_wrong(host, 4);
   printf("%d wrong bytes\n", wrong);
 
-  CHECK(rill_stream_release(theirs)); /* borrowed: the stream itself is the runtime's to destroy */
+  CHECK(rill_stream_release(theirs)); /* borrowed: the runtime destroys the stream itself */
   CHECK_VENDOR(runtime.destroy(their_stream));
   CHECK(rill_free(memory));
   CHECK(rill_free(host));

@@ -1,4 +1,4 @@
-/* One kernel source, any device: launched through the typed function of rillcc's header, then by handle.
+/* One kernel source for any device, launched with the typed function from rillcc's header, then by handle.
  *
  *     rillcc -o saxpy.rill.c --header saxpy.rill.h saxpy.kernel.cu
  *     cc saxpy.c saxpy.rill.c $(pkg-config --cflags --libs rill) && ./a.out
@@ -36,7 +36,7 @@ int main(void) {
   rill_launch launch = rill_launch_1d(N, 256);
   check(saxpy_launch(stream, &launch, N, 2.0f, x, y));
 
-  /* The same through handles: count and sizes are checked at the call. */
+  /* The same through handles: the number and the sizes of the arguments are checked at the call. */
   rill_module module;
   rill_kernel kernel;
   check(rill_module_load(device, &saxpy_bundle, &module));

@@ -1,4 +1,4 @@
-/* saxpy.c in C++: one kernel source, any device, launched through the typed function of rillcc's header, then by
+/* saxpy.c in C++: one kernel source for any device, launched with the typed function of rillcc's header, then by
  * handle.
  *
  *     rillcc -o saxpy.rill.c --header saxpy.rill.h saxpy.kernel.cu
@@ -25,7 +25,7 @@ int main() {
   /* The compiler checks the arguments; the kernel is loaded at its first launch. */
   stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);
 
-  /* The same through handles: count and sizes are checked at the call. */
+  /* The same through handles: the number and the sizes of the arguments are checked at the call. */
   const auto module = rill::kernel_module::load(device, saxpy_bundle);
   const auto kernel = module.get_kernel("saxpy");
   stream.launch(kernel, rill::threads(n), n, 2.0f, x, y);

@@ -1,6 +1,6 @@
-/* How long work takes on the device: two timing events around it.
+/* Measures how long work takes on the device, with two timing events around it.
  *
- * The first round is not counted, since it wakes the device; of the others the fastest is reported.
+ * The first round wakes the device and is not counted; the fastest of the others is reported.
  */
 #include <rill/rill.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void check(rill_status status) {
   exit(EXIT_FAILURE);
 }
 
-/* What is measured. */
+/* The measured work. */
 static rill_status fill(rill_stream stream, void *device_memory, void *host_memory) {
   const uint32_t zero = 0;
   (void)host_memory;
@@ -40,7 +40,7 @@ int main(void) {
   void *device_memory = NULL, *host_memory = NULL;
   check(rill_device_open(NULL, &device));
   check(rill_device_get_info(device, &info));
-  check(rill_device_default_stream(device, &stream)); /* borrowed: not to be released */
+  check(rill_device_default_stream(device, &stream)); /* borrowed: needs no release */
   check(rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true, .label = "start"), &start));
   check(rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true, .label = "end"), &end));
   check(rill_alloc(device, BYTES, RILL_MEMORY_DEVICE, &device_memory));

@@ -29,7 +29,7 @@ int main(void) {
 
   float expected = 0;
   for (int i = 0; i < N; i++) {
-    const float v = (float)(i % 8) / 4; /* exact in 16 bits, and so is every sum */
+    const float v = (float)(i % 8) / 4; /* exact in 16 bits, like every sum */
     x[i] = rill_to_half(v);
     expected += v;
   }

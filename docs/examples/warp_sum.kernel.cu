@@ -15,7 +15,7 @@ RILL_KERNEL(warp_sum, int n, const rill_half *x, float *total) {
   for (unsigned step = rill_warp_size() / 2; step > 0; step /= 2) sum += rill_shuffle_down(sum, step);
   if (lane == 0) sums[warp] = sum;
   __syncthreads();
-  if (warp != 0) return; /* a whole warp ends: nobody waits for it any more */
+  if (warp != 0) return; /* a complete warp ends, and no barrier follows */
 
   sum = lane < warps ? sums[lane] : 0;
   for (unsigned step = rill_warp_size() / 2; step > 0; step /= 2) sum += rill_shuffle_down(sum, step);

@@ -6,27 +6,28 @@
 
 #include <stdint.h>
 
-/* Numbers that a seed determines: the next of 64 bits, and one from 0 to 1 (not included). */
+/* Pseudorandom numbers from a seed: the next 64-bit number, and a number in [0, 1). */
 uint64_t random_next(uint64_t *state);
 double random_unit(uint64_t *state);
 
-/* Parameters, laid out as model.h says; freed by the caller.  From a file (magic 20240326, version 3, floats), which
- * also states the configuration; or as GPT-2 was started: normal with deviation 0.02, what is added to the residual
- * stream with less, by the number of layers. */
+/* Return parameters in the layout of model.h; the caller frees them. parameters_load reads a file (magic 20240326,
+ * version 3, floats), which also sets the configuration. parameters_make initializes them as in GPT-2: normally
+ * distributed with deviation 0.02; matrices whose results are added to the residual stream have a smaller deviation,
+ * which depends on the number of layers. */
 float *parameters_load(const char *path, gpt2_config *config);
 float *parameters_make(const gpt2_config *config, uint64_t seed);
 
-/* A text as tokens, of which batches are taken one after another, from the start again at its end. */
+/* A text as tokens. Batches are taken one after another; after the end, they continue from the start. */
 typedef struct corpus {
   uint16_t *tokens;
   size_t count, next;
 } corpus;
 
-/* From a file (magic 20240520, version 1, tokens of 16 bits); or made: each token follows from the one before, but for
- * one in eight that does not, so that there is something to learn. */
+/* Create a corpus. corpus_load reads a file (magic 20240520, version 1, tokens of 16 bits). corpus_make generates
+ * tokens: each is determined by the previous token, except for one in eight, so that there is something to learn. */
 void corpus_load(corpus *c, const char *path);
 void corpus_make(corpus *c, size_t count, int vocabulary, uint64_t seed);
-/* Writes count + 1 tokens, and goes on by `step`.  Those past the vocabulary are an error. */
+/* Writes count + 1 tokens and advances by `step`. A token outside the vocabulary is an error. */
 void corpus_take(corpus *c, int vocabulary, size_t count, size_t step, int *out);
 
 #endif

@@ -1,5 +1,6 @@
-/* Matrix products.  cuBLAS and hipBLAS have their matrices in columns: a matrix in rows is to them its transpose, so
- * they get b * a, with rows for columns.  See blas.c for what such a library needs of a stream. */
+/* Matrix products. cuBLAS and hipBLAS store matrices in column-major order and see a row-major matrix as its
+ * transpose, so they compute b * a with rows and columns exchanged.  blas.c describes the stream that such a library
+ * needs. */
 #include "products.h"
 
 #include "../vendor_library.h"
@@ -14,8 +15,8 @@ static struct {
   int (*create)(void **handle);
   int (*destroy)(void *handle);
   int (*set_stream)(void *handle, void *stream);
-  int (*set_workspace)(void *handle, void *workspace, size_t size); /* NULL where hipBLAS has none */
-  int (*set_mode)(void *handle, int mode);                          /* NULL where TF32 is unknown */
+  int (*set_workspace)(void *handle, void *workspace, size_t size); /* NULL if hipBLAS has none */
+  int (*set_mode)(void *handle, int mode);                          /* NULL if TF32 is unknown */
   multiply_function *multiply;
   int plain, transposed; /* the vendor's numbers */
 } blas;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values of a layer, for all rows, in one block of memory. */
+/* Values of a layer for all rows, in one block of memory. */
 typedef struct layer_values {
   double *input, *normal1, *qkv, *probabilities, *attended, *middle, *normal2, *expanded, *activated, *output;
 } layer_values;
@@ -29,7 +29,7 @@ static double *gradient(const pass *p, gpt2_tensor tensor, int layer) {
   return p->gradients + gpt2_offset(p->config, tensor, layer);
 }
 
-/* ---- each map, and its way back, which adds to gradients ---- */
+/* ---- forward and backward of each operation; backward adds to gradients ---- */
 
 static void linear(int rows, int in, int out, const double *x, const double *w, const double *bias, double *y) {
   for (int r = 0; r < rows; r++)
@@ -88,7 +88,7 @@ static void norm_back(int rows, int n, const double *x, const double *w, const d
   }
 }
 
-/* Where of a row of queries, keys and values a head's begin; `part` 0, 1, 2. */
+/* Returns where the queries, keys or values (`part` 0, 1, 2) of a head start in a row. */
 static size_t head_at(const pass *p, int b, int t, int part, int head) {
   return ((size_t)(b * p->length + t) * 3 + (size_t)part) * (size_t)p->channels + (size_t)(head * p->size);
 }
@@ -187,7 +187,7 @@ static void layer_forward(const pass *p, int i, layer_values *l) {
   for (int j = 0; j < n * c; j++) l->output[j] += l->middle[j];
 }
 
-/* d is the gradient of the residual stream: after the layer, and then before it. */
+/* d is the gradient of the residual stream. On entry it is the gradient after the layer, on return before the layer. */
 static void layer_backward(const pass *p, int i, layer_values *l, double *d) {
   const int c = p->channels, n = p->rows;
   const size_t row = (size_t)n * (size_t)c;
@@ -218,7 +218,7 @@ double reference_loss(const gpt2_config *config, int batch, int length, const in
   const int c = config->channels, rows = batch * length, vocabulary = config->vocabulary;
   const size_t row = (size_t)rows * (size_t)c;
   const pass p = { config, batch, length, rows, c, config->heads, c / config->heads, parameters, gradients };
-  layer_values *const layers = calloc((size_t)config->layers + 1, sizeof *layers); /* of the last one the input */
+  layer_values *const layers = calloc((size_t)config->layers + 1, sizeof *layers); /* the last holds only an input */
   double *const normal = new_values(row), *const logits = new_values((size_t)rows * (size_t)vocabulary);
   double loss = 0;
   if (layers == NULL) abort();

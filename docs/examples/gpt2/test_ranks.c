@@ -1,5 +1,5 @@
-/* Training by several ranks beside one process with the whole batch: the losses of 20 steps, and the weights after
- * them. Each rank also trains the whole by itself, to compare. */
+/* Compares training by several ranks with one process that has the complete batch: the losses of 20 steps, and the
+ * weights after them. For the comparison, each rank also trains with the complete batch alone. */
 #include "../vendor_library.h"
 #include "data.h"
 #include "ranks.h"
