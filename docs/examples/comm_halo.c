@@ -73,8 +73,7 @@ int main(void) {
   RILL(rill_copy_async(compute, next, host, cells * sizeof *host));
 
   const bool has_above = rank > 0, has_below = rank + 1 < ranks;
-  const int first = has_above ? 1 : 2, last = has_below ? rows + 1 : rows; /* the outer rows of the grid do not change
- *  */
+  const int first = has_above ? 1 : 2, last = has_below ? rows + 1 : rows; /* the grid's outer rows are fixed */
   for (int step = 0; step < STEPS; step++) {
     RILL(rill_stream_wait_stream(halo, compute)); /* the rows to send are ready */
     COMM(rill_comm_group_begin());
