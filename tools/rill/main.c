@@ -1,4 +1,4 @@
-/* The command line tool: what is on this machine, and one job that uses it. */
+/* The command line tool: inspects, checks, measures and traces the devices of this machine. */
 #include "tool.h"
 
 #include <stdarg.h>
@@ -8,55 +8,55 @@
 static const char help_of_info[] =
     "usage: rill info [DEVICE] [--json] | --topology\n"
     "\n"
-    "Lists the devices of this machine, and why other backends have none.\n"
+    "Lists the devices of this machine, and explains why other backends have none.\n"
     "\n"
-    "  DEVICE      all about this one (cuda:0, hip:1, gpu, cpu ...): limits, PCI and NUMA, the vendor's library, and\n"
-    "              each feature with the reason why the device lacks it\n"
-    "  --json      the same for one device or for all, for scripts\n"
-    "  --topology  how the GPUs are joined (NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which\n";
+    "  DEVICE      show details of this device (cuda:0, hip:1, gpu, cpu ...): limits, PCI and NUMA, the vendor's\n"
+    "              library, and each feature, with the reason if the device lacks it\n"
+    "  --json      print the same as JSON, for one device or all\n"
+    "  --topology  show how the GPUs are connected (NVLink, XGMI, PCIe, NUMA), and which can access which memory\n";
 
 static const char help_of_demo[] =
     "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
     "                 [--graph] [--ranks] [--passes N]\n"
     "\n"
-    "Filters a picture tile by tile: upload, kernels and download run on several streams that events alone keep in\n"
-    "order.  Compares the result with a plain C filter and tells where the time went.\n"
+    "Filters a picture tile by tile: upload, kernels and download run on several streams, ordered only by\n"
+    "events.  Compares the result with a plain C filter and prints where the time went.\n"
     "\n"
-    "  PICTURE.png          the picture to filter (default: one that comes with rill)\n"
-    "  -o, --output FILE    where the filtered picture goes (default: rill-demo.png)\n"
+    "  PICTURE.png          the picture to filter (default: a picture installed with rill)\n"
+    "  -o, --output FILE    write the filtered picture to FILE (default: rill-demo.png)\n"
     "  --device NAME        cuda:0, hip:1, gpu, cpu ... (default: $RILL_DEVICE, else the first GPU, else the cpu)\n"
-    "  --streams N          1: one for all; 2: copies, kernels; 3 and more: upload, download, N - 2 for kernels\n"
+    "  --streams N          1: one for everything; 2: copies, kernels; 3 or more: upload, download, N - 2 for kernels\n"
     "                       (default: 4)\n"
     "  --tile N             edge of a tile in pixels, 16 to 4096 (default: 256)\n"
-    "  --timeline FILE.svg  where the drawing of what ran when goes (default: the output's name with .svg)\n"
-    "  --graph              then captures the same job as a graph, replays it, and tells what that saves\n"
-    "  --ranks              one of the processes that mpirun started: each filters a band of the picture on a device\n"
-    "                       of its own, and exchanges the rows at the edges with its neighbours meanwhile\n"
-    "  --passes N           with --ranks: how often the picture is filtered, 1 to 64 (default: 1)\n";
+    "  --timeline FILE.svg  write a drawing of the timeline to FILE.svg (default: the output's name with .svg)\n"
+    "  --graph              then capture the same job as a graph, replay it, and print the time saved\n"
+    "  --ranks              run as one of the processes that mpirun started: each filters a band of the picture on\n"
+    "                       its own device, and meanwhile exchanges the rows at the edges with its neighbours\n"
+    "  --passes N           with --ranks: filter the picture N times, 1 to 64 (default: 1)\n";
 
 static const char help_of_doctor[] =
     "usage: rill doctor [AREA ...] [--json]\n"
     "\n"
-    "Looks for what stops devices from working, and prints the command that mends it.  The exit code is 1 if a device\n"
-    "that the machine has does not work; warnings leave it at 0.\n"
+    "Finds the reasons why devices do not work, and prints the command that fixes each.  The exit code is 1 if a\n"
+    "device of this machine does not work; warnings do not change it.\n"
     "\n"
     "  AREA    cpu, cuda, hip, mpi or system (default: all)\n"
-    "  --json  the findings for scripts\n";
+    "  --json  print the findings as JSON\n";
 
 static const char help_of_bench[] =
     "usage: rill bench [SECTION ...] [--device NAME] [--quick] [--json]\n"
     "\n"
-    "Measures a device, a table for each section.  Each figure is the best of several batches.\n"
+    "Measures a device and prints a table for each section.  Each figure is the best of several batches.\n"
     "\n"
-    "  layer          what calls of rill cost beside the driver's own\n"
+    "  layer          the cost of rill calls, compared with the driver's own\n"
     "  copies         between pinned, pageable and device memory, 4 KiB to 256 MiB\n"
     "  stream         McCalpin's STREAM: copy, scale, add, triad\n"
-    "  launches       launches a second, from 1 to 16 threads with a stream each\n"
+    "  launches       launches per second, from 1 to 16 threads with a stream each\n"
     "  peers          copies between the device and the others of its backend\n"
     "  graphs         a chain of kernels on a stream and as a graph\n"
     "  --device NAME  cuda:0, hip:1, gpu, cpu ... (default: $RILL_DEVICE, else the first GPU, else the cpu)\n"
-    "  --quick        about two seconds in all, with less memory: to see that it works\n"
-    "  --json         the figures for scripts\n";
+    "  --quick        run for about two seconds in total, with less memory, as a quick check\n"
+    "  --json         print the figures as JSON\n";
 
 static const char help_of_trace[] =
     "usage: rill trace [-o FILE.json] [--svg FILE.svg] [--summary] [--nodes] [--] PROGRAM [ARGUMENT...]\n"
@@ -64,12 +64,12 @@ static const char help_of_trace[] =
     "\n"
     "Runs a program that uses rill, and writes a timeline of it for https://ui.perfetto.dev or chrome://tracing.  "
     "Without a\n"
-    "program, reads a timeline that is there.\n"
+    "program, reads an existing timeline.\n"
     "\n"
     "  -o, --output FILE.json  the timeline (default: rill-trace.json)\n"
-    "  --svg FILE.svg          a drawing of it\n"
-    "  --summary               prints where the time went, by kernel, copy and call, and why things did not overlap\n"
-    "  --nodes                 times each node of graphs, whose nodes then run one after another\n";
+    "  --svg FILE.svg          write a drawing of the timeline\n"
+    "  --summary               print the time by kernel, copy and call, and why work did not overlap\n"
+    "  --nodes                 time each graph node; the nodes then run one after another\n";
 
 bool complain(const char *format, ...) {
   va_list list;
@@ -133,7 +133,7 @@ static const char *usage(void) {
   return text;
 }
 
-/* The command's number, or COMMANDS. */
+/* Returns the index of the command, or COMMANDS if there is none. */
 static int find_command(const char *name) {
   int i = 0;
   while (i < COMMANDS && strcmp(commands[i].name, name) != 0) i++;
@@ -149,7 +149,7 @@ static int misuse(const char *what, const char *argument) {
   return EXIT_USAGE;
 }
 
-/* Of one command, or of all. */
+/* Prints the help of one command, or of all. */
 static int print_help(int argc, char **argv) {
   if (argc > 1) return misuse("help takes one command, not also", argv[1]);
   if (argc == 1) {
