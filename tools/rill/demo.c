@@ -1,4 +1,4 @@
-/* rill demo: filters a picture on a device, checks the result, and tells where the time went. */
+/* rill demo: filters a picture on a device, checks the result, and prints where the time went. */
 #include "output.h"
 #include "ranks.h"
 #include "reference.h"
@@ -23,9 +23,9 @@ enum { PATH_SIZE = 4096 };
 struct options {
   const char *picture, *output, *device, *timeline;
   uint32_t streams, tile, passes;
-  bool graph;                                           /* then as a graph, too */
+  bool graph;                                           /* also run as a graph afterwards */
   bool ranks;                                           /* one of several processes; `passes` goes with it */
-  char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* what picture and timeline are when not given */
+  char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* defaults of picture and timeline */
 };
 
 /* ---- the command line ---- */
@@ -88,7 +88,7 @@ static bool is_same_file(const char *a, const char *b) {
   return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
-/* That no file is two things at once. */
+/* Checks that no file has two roles. */
 static bool check_names(const struct options *options) {
   if (options->timeline != NULL && strcmp(options->timeline, options->output) == 0) {
     return misuse("picture and timeline cannot both be", options->output);
@@ -108,8 +108,8 @@ static bool check_names(const struct options *options) {
   return true;
 }
 
-/* The picture that comes with rill: beside the program in the build directory, else where it was installed, from the
- * program's place and, should that not be known, from the prefix of the build. */
+/* Finds the picture installed with rill. It is next to the program in the build directory, otherwise at the install
+ * location, relative to the program or, if the program's location is unknown, to the prefix of the build. */
 static void find_own_picture(struct options *options) {
   static const char *const from_program[] = { TOOL_PICTURE, TOOL_PICTURE_FROM_BIN };
   char folder[PATH_SIZE], *path = options->own_picture;
@@ -126,7 +126,7 @@ static void find_own_picture(struct options *options) {
   (void)snprintf(path, PATH_SIZE, "%s", TOOL_PICTURE_INSTALLED);
 }
 
-/* The output's name with .svg for .png; an output of another name, such as /dev/null, has no drawing. */
+/* Replaces .png by .svg in the output's name. An output with another name, such as /dev/null, has no drawing. */
 static void name_timeline(struct options *options) {
   const size_t length = strlen(options->output);
   if (length < 5 || length >= PATH_SIZE || strcmp(options->output + length - 4, ".png") != 0) return;
@@ -172,7 +172,7 @@ static bool check_result(const struct picture *in, const struct picture *result,
   return ok;
 }
 
-/* Both files, or neither. */
+/* Writes both files or neither. */
 static bool write_files(const struct options *options, const struct picture *picture, const struct report *report) {
   struct output image = { 0 }, drawing = { 0 };
   bool ok = output_open(&image, options->output);

@@ -30,7 +30,7 @@ void print_vendor_version(char *text, size_t size, uint32_t version) {
   }
 }
 
-/* Each writes a line, "numa node  0", or a field, "numa_node": 0.  What is not known is "-", or null. */
+/* Each function writes a line, "numa node 0", or a field, "numa_node": 0. An unknown value is "-" or null. */
 
 static void line(const char *key, const char *text) {
   char label[32];

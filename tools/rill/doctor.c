@@ -1,4 +1,4 @@
-/* rill doctor: what stops devices from working, and the command that mends it. */
+/* rill doctor: finds why devices do not work, and the command that fixes it. */
 #include "doctor.h"
 
 #include "loaded.h"
@@ -59,7 +59,7 @@ void doctor_find_devices(const char *backend, uint32_t id, struct doctor_devices
   }
   rill_error error = RILL_ERROR_INIT;
   if (rill_last_error(&error) == RILL_OK) {
-    const char *start = strstr(error.message, "\": "); /* after the name that was asked for */
+    const char *start = strstr(error.message, "\": "); /* after the requested name */
     start = start != NULL ? start + 3 : error.message;
     (void)snprintf(devices->why, sizeof devices->why, "%.*s", (int)strcspn(start, "\n"), start);
     (void)snprintf(devices->hint, sizeof devices->hint, "%s", error.hint);
@@ -197,8 +197,8 @@ void doctor_cpu(struct doctor *doctor) {
   DOCTOR_OK(doctor, "cpu", "devices", "%s, %u processors", info.arch, info.compute_units);
 }
 
-/* Adapters of InfiniBand pin what they send, and their libraries fail where the limit does not let them.  Memory that a
- * GPU's driver pins does not count. */
+/* InfiniBand adapters pin the memory that they send, and their libraries fail if the limit is too low. Memory that a
+ * GPU driver pins does not count. */
 void doctor_system(struct doctor *doctor) {
   struct rlimit limit;
   const uint32_t adapters = machine_count(doctor->root, "/sys/class/infiniband/*");
@@ -245,7 +245,7 @@ static void print_counts(const struct doctor *doctor) {
 int doctor_command(int argc, char **argv) {
   struct json json = { 0 };
   bool chosen[AREAS] = { false }, any = false;
-  const char *root = getenv("RILL_DOCTOR_ROOT"); /* for tests: another machine's */
+  const char *root = getenv("RILL_DOCTOR_ROOT"); /* for tests: the root of another machine */
   struct doctor doctor = { .root = root != NULL ? root : "" };
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0) {

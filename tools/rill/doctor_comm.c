@@ -1,4 +1,4 @@
-/* rill doctor: what devices exchange data through, NCCL, RCCL and MPI. */
+/* rill doctor: the libraries through which devices exchange data: NCCL, RCCL and MPI. */
 #include "doctor.h"
 #include "loaded.h"
 
@@ -30,13 +30,13 @@ enum mpi { MPI_UNKNOWN, MPI_OPEN, MPI_MPICH };
 static const char *const names[] = { "an MPI that is not known here", "Open MPI", "MPICH or one like it" };
 static const char *const options[] = { "mpicc", "openmpi", "mpich" };
 
-/* The engine that the user chose, or NULL. */
+/* Returns the engine that the user selected, or NULL. */
 static const char *chosen_engine(void) {
   const char *chosen = getenv("RILL_COMM_MPI");
   return chosen != NULL && chosen[0] != '\0' ? chosen : NULL;
 }
 
-/* The other one lies beside rill_comm. */
+/* Returns the path of the other engine, next to rill_comm. */
 static void *open_engine(char *path) {
   const char *chosen = chosen_engine(), *slash;
   if (chosen != NULL) {
@@ -49,7 +49,7 @@ static void *open_engine(char *path) {
   return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 }
 
-/* libmpi.so.12 is the name that MPICH, Intel MPI and others agreed on. */
+/* MPICH, Intel MPI and others share the name libmpi.so.12. */
 static enum mpi of_engine(void) {
   char path[PATH_MAX];
   if (loaded_library("libmpich.so", path) != NULL || loaded_library("libmpi.so.12", path) != NULL) return MPI_MPICH;

@@ -42,7 +42,7 @@ static bool blame_files(struct doctor *doctor) {
   return doctor_blame_file(doctor, &file);
 }
 
-/* The first word of a text that is a version, such as 535.104.05; false if there is none. */
+/* Finds the first word of a text that is a version, such as 535.104.05. Returns false if there is none. */
 static bool find_version(const char *text, char *version, size_t size) {
   for (const char *c = text; *c != '\0'; c++) {
     const size_t length = strspn(c, "0123456789.");
@@ -80,7 +80,7 @@ static bool blame_stub(struct doctor *doctor, const struct doctor_devices *devic
                      "%s is the stub that programs are linked with: it has no driver", devices->library);
 }
 
-/* The library is installed as libcuda.so.535.104.05, and works with that version of the kernel's driver alone. */
+/* The library is installed as libcuda.so.535.104.05, and works only with this version of the kernel's driver. */
 static bool blame_versions(struct doctor *doctor, const struct doctor_devices *devices) {
   char line[256], kernel[32], library[32];
   machine_line(doctor->root, VERSION_FILE, line, sizeof line);
@@ -116,7 +116,7 @@ static void blame(struct doctor *doctor, const struct doctor_devices *devices) {
 
 /* ---- what works together ---- */
 
-/* A compiler of a newer major version makes code that the driver may not know. */
+/* A compiler of a newer major version may generate code that the driver does not support. */
 static void compare_compiler(struct doctor *doctor, const struct doctor_devices *devices) {
   char path[PATH_MAX];
   int (*version)(int *, int *) = NULL;

@@ -14,7 +14,7 @@
 
 enum { MOST_NODES = 64, MOST_GPUS = 64 };
 
-/* CUDA's counts only where HIP's is empty. */
+/* The CUDA variable is used only if the HIP variable is empty. */
 static const char *const *masks(void) {
   static const char *const all[] = { "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                      "GPU_DEVICE_ORDINAL", NULL };
@@ -112,7 +112,8 @@ static void blame(struct doctor *doctor, const struct doctor_devices *devices, c
 
 /* ---- what works together ---- */
 
-/* Programs that look in $ROCM_PATH get another version of the runtime than rill, and the two do not work together. */
+/* Programs that use $ROCM_PATH load another version of the runtime than rill, and the two versions do not work
+ * together. */
 static void compare_folders(struct doctor *doctor, const struct doctor_devices *devices) {
   char folder[PATH_MAX], command[PATH_MAX + 32];
   const char *path = getenv("ROCM_PATH");

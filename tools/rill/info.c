@@ -1,4 +1,4 @@
-/* rill info: the devices, or all about one; and why the other backends have none, or why one seems to have too few. */
+/* rill info: lists the devices or shows one in detail, and explains missing devices and backends. */
 #include "details.h"
 #include "json.h"
 #include "loaded.h"
@@ -55,8 +55,8 @@ static bool read_devices(struct row *rows, int32_t count, uint32_t *devices) {
 
 /* ---- devices that are not there ---- */
 
-/* Why there is no device of this number.  If others of the backend are there, only if rill knows of a reason: it has
- * details then. */
+/* Explains why there is no device with this number. If the backend has other devices, it explains only if rill knows
+ * a reason, in which case the error has details. */
 static bool find_absent(const char *backend, uint32_t number, char name[32], rill_error *error) {
   rill_device device;
   if (number > 0) {
@@ -134,7 +134,7 @@ static bool write_devices(struct json *json, uint32_t *devices) {
   return true;
 }
 
-/* One device, or all with NULL. */
+/* Prints one device, or all if NULL. */
 static bool write_json(const rill_device *one) {
   char library[PATH_MAX];
   struct json json = { 0 };

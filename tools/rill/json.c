@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of the UTF-8 character at `text`; 0 if there is none. */
+/* Returns the length in bytes of the UTF-8 character at `text`, or 0 if there is none. */
 static int character_length(const unsigned char *text) {
   const int length = text[0] < 0x80                       ? 1
                      : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
@@ -37,7 +37,7 @@ static void write_text(const char *text) {
   (void)putchar('"');
 }
 
-/* A line of its own, and the key. */
+/* Starts a new line and writes the key. */
 static void begin(struct json *json, const char *key) {
   if (json->depth > 0) {
     (void)printf("%s\n%*s", json->any[json->depth] ? "," : "", 2 * json->depth, "");

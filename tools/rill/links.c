@@ -56,11 +56,11 @@ unsigned links_nvlink_count(const rill_device_info *info) {
   return count;
 }
 
-/* ---- XGMI: what AMD's driver writes into sysfs ---- */
+/* ---- XGMI: files of AMD's driver in sysfs ---- */
 
 enum { PATH = 512, LINK_XGMI = 11 };
 
-/* The number after a name in a file of "name number" lines; -1 if it is not there. */
+/* Returns the number after a name in a file of "name number" lines, or -1 if the name is missing. */
 static long long property(const char *path, const char *name) {
   FILE *file = fopen(path, "r");
   char key[64];
@@ -72,7 +72,7 @@ static long long property(const char *path, const char *name) {
   return found;
 }
 
-/* The driver's number of the GPU at a PCI address; -1 if it has none. */
+/* Returns the driver's number of the GPU at a PCI address, or -1 if it has none. */
 static int node_of(const char *sysfs, const rill_device_info *info) {
   unsigned domain, bus, device, function;
   if (sscanf(info->pci_bus_id, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return -1;

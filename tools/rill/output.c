@@ -13,7 +13,7 @@ static bool fail(const struct output *output, int error) {
   return complain("cannot write %s: %s", output->path, strerror(error));
 }
 
-/* Creates a file beside `place` that nobody else has. */
+/* Creates a new file next to `place`. */
 static int create_temporary(struct output *output) {
   const size_t size = strlen(output->place) + 48;
   output->temporary = malloc(size);
@@ -87,7 +87,7 @@ void output_drop(struct output *output) {
 bool output_check(const char *path) {
   struct stat status;
   struct output output;
-  /* Opening a pipe would be felt at its other end. */
+  /* Opening a pipe would affect the process at its other end. */
   if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return true;
   if (!output_open(&output, path)) return false;
   output_drop(&output);

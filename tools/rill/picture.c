@@ -11,11 +11,11 @@
 /* The signature, and the first chunk up to the height. */
 enum { HEADER = 24 };
 
-/* Where libpng reads from or writes to, and what its complaint was. */
+/* The file that libpng reads or writes, and its last error. */
 struct io {
   FILE *file;
   uint8_t header[HEADER];
-  size_t replayed; /* of the header, which was looked at before libpng */
+  size_t replayed; /* bytes of the header, which was read before libpng */
   jmp_buf failed;
   char text[160];
 };
@@ -63,7 +63,7 @@ static uint32_t big_endian(const uint8_t *bytes) {
   return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Looks at signature and size before libpng and any large allocation. */
+/* Checks signature and size before libpng is called and memory is allocated. */
 static bool read_header(struct io *io, const char *path, uint32_t *width, uint32_t *height) {
   static const uint8_t signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
   const size_t got = fread(io->header, 1, HEADER, io->file);
@@ -84,7 +84,7 @@ static bool read_header(struct io *io, const char *path, uint32_t *width, uint32
   return true;
 }
 
-/* Makes 8-bit RGBA of whatever kind the file is. */
+/* Converts any kind of file to 8-bit RGBA. */
 static void transform_to_rgba(png_structp png) {
   png_set_expand(png);
   png_set_scale_16(png);

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-/* The radii of the filters that look at neighbours add up. */
+/* The sum of the radii of the filters that read neighbours. */
 enum { HALO = 3 };
 
-/* The points of time that are marked for each tile.  A point that one stage ends with is what the next waits for,
- * and the kernels of a tile follow each other on one stream: the end of one is the start of the next. */
+/* Points of time that are marked for each tile. The next stage waits for the end point of the previous one. The
+ * kernels of a tile run one after another on one stream, so the end of one is the start of the next. */
 enum { UPLOAD_START, UPLOAD_END, KERNELS_START, BLUR_END, SHARPEN_END, TONE_END, DOWNLOAD_START, DOWNLOAD_END, POINTS };
 
 const char *const pipeline_stages[STAGES] = { "upload", "blur", "sharpen", "tone", "download" };
@@ -31,7 +31,7 @@ struct tile {
   uint32_t source_x, source_y, source_width, source_height;
 };
 
-/* What a tile needs on the device; used again when the tile has been downloaded. */
+/* Device memory of a tile; reused when the tile has been downloaded. */
 struct slot {
   uint32_t *source, *blurred, *result;
 };
@@ -44,14 +44,15 @@ struct pipeline {
   uint32_t slot_count, streams;
   rill_stream stream[PIPELINE_MAX_STREAMS];
   struct slot slot[2 * PIPELINE_MAX_STREAMS];
-  uint32_t *sources, *results; /* pinned: every tile with halo, every tile */
+  uint32_t *sources, *results; /* pinned: all tiles with halo, all tiles */
   rill_event origin;
   rill_event *points; /* POINTS for each tile */
-  rill_event *edges;  /* as many, for a graph: what orders the streams of the capture, where `points` are nodes */
+  rill_event *edges;  /* same count, for a graph: they order the streams of the capture, in which `points` are nodes
+ *  */
   bool capturing;
 };
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t across(uint32_t pixels, uint32_t tile) { return (pixels + tile - 1) / tile; }
@@ -72,7 +73,7 @@ static struct tile tile_at(const struct pipeline *p, uint32_t index) {
   return t;
 }
 
-/* Pixels of the largest tile, without and with its halo. */
+/* Numbers of pixels of the largest tile, without and with its halo. */
 static size_t result_pixels(const struct pipeline *p) {
   return (size_t)smaller(p->options->tile, p->in->width) * smaller(p->options->tile, p->in->height);
 }
@@ -89,7 +90,7 @@ static rill_event edge(const struct pipeline *p, uint32_t tile, uint32_t which) 
 }
 static size_t point_count(const struct pipeline *p) { return (size_t)p->tiles * POINTS; }
 
-/* The streams in order: upload first, download last, kernels between, as far as there are that many. */
+/* Order of the streams: upload first, download last, and kernels between, if there are that many streams. */
 static uint32_t kernel_streams(uint32_t streams) { return streams > 2 ? streams - 2 : 1; }
 static uint32_t download_track(uint32_t streams) { return streams > 2 ? streams - 1 : 0; }
 static uint32_t kernel_track(uint32_t streams, uint32_t tile) {
@@ -112,7 +113,7 @@ static const char *track_name(uint32_t streams, uint32_t track) {
   return track == streams - 1 ? "download" : streams == 3 ? "kernels" : kernels[track - 1];
 }
 
-/* ---- making and ending ---- */
+/* ---- create and destroy ---- */
 
 static rill_status make_events(struct pipeline *p) {
   rill_status status = rill_event_create(p->options->device, RILL_EVENT_OPTIONS(.timing = true), &p->origin);
@@ -160,7 +161,7 @@ static bool make(struct pipeline *p, struct pipeline_result *result) {
   return (make_streams(p) == RILL_OK && make_events(p) == RILL_OK && make_memory(p) == RILL_OK) || complain_of_rill();
 }
 
-/* Memory goes last: freeing waits for work that uses it, if a failure left some. */
+/* Memory is freed last, because freeing waits for work that a failure may have left. */
 static void end(struct pipeline *p) {
   for (size_t i = 0; p->points != NULL && i < point_count(p); i++) (void)rill_event_release(p->points[i]);
   (void)rill_event_release(p->origin);
@@ -179,7 +180,7 @@ static void end(struct pipeline *p) {
 
 /* ---- submitting ---- */
 
-/* Runs a call of rill and passes a failure on. */
+/* Calls a rill function and returns its status on failure. */
 #define TRY(call)                           \
   do {                                      \
     const rill_status status_ = (call);     \
@@ -194,8 +195,8 @@ static rill_launch pixels_launch(uint32_t width, uint32_t height, const char *la
   return launch;
 }
 
-/* Marks a point of time.  In a capture that is a node, which has a time after each launch, and orders nothing: another
- * event does. */
+/* Marks a point of time. In a capture the mark is a node, which has a time after each launch and orders nothing;
+ * another event orders the streams. */
 static rill_status mark(const struct pipeline *p, rill_stream stream, uint32_t tile, uint32_t which) {
   TRY(rill_stream_record_event(stream, point(p, tile, which), RILL_EVENT_EXTERNAL));
   return p->capturing ? rill_stream_record_event(stream, edge(p, tile, which), 0) : RILL_OK;
@@ -269,8 +270,8 @@ static rill_status warm_up(const struct pipeline *p) {
   return synchronize(p);
 }
 
-/* With one stream for both copies, a download submitted at once would keep the next upload waiting for the kernels:
- * it is submitted one tile later. */
+/* With one stream for both copies, a download submitted immediately would delay the next upload until the kernels are
+ * done, so it is submitted one tile later. */
 static rill_status submit(const struct pipeline *p) {
   const uint32_t late = p->streams == 2 ? 1 : 0;
   TRY(rill_stream_record_event(p->stream[0], p->origin, RILL_EVENT_EXTERNAL));
@@ -291,7 +292,7 @@ static rill_status submit_and_join(const struct pipeline *p) {
   return RILL_OK;
 }
 
-/* The job as it was submitted to the streams, made a graph instead of run. */
+/* Captures the job that was submitted to the streams as a graph. */
 static rill_status capture(struct pipeline *p, rill_graph *graph) {
   TRY(rill_stream_capture_begin(p->stream[0], RILL_CAPTURE_THREAD));
   p->capturing = true;
@@ -350,7 +351,7 @@ static rill_status read_times(const struct pipeline *p, struct pipeline_times *t
   return RILL_OK;
 }
 
-/* Submits the job, to the streams or as a launch of `exec`, and waits for its end. */
+/* Submits the job to the streams or as a launch of `exec`, and waits for it. */
 static rill_status run(const struct pipeline *p, const rill_graph_exec *exec, struct pipeline_times *times) {
   memset(p->results, 0, sizeof *p->results * result_pixels(p) * p->tiles);
   const double start = now();
@@ -362,7 +363,7 @@ static rill_status run(const struct pipeline *p, const rill_graph_exec *exec, st
   return read_times(p, times);
 }
 
-/* A launch that warms up, and one that counts. */
+/* Runs one launch to warm up and one to measure. */
 static rill_status replay(const struct pipeline *p, rill_graph graph, rill_graph_exec *exec,
                           struct pipeline_result *result) {
   TRY(rill_graph_get_nodes(graph, NULL, &result->nodes));

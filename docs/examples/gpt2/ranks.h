@@ -1,5 +1,5 @@
-/* ranks.h: training by several processes, each with a part of the batch.  Gradients are averaged in buckets, one for
- * each layer, on a stream of their own: while a bucket travels, the backward pass computes the next one. */
+/* ranks.h: training by several processes, each with a part of the batch.  Gradients are averaged in buckets, one per
+ * layer, on a separate stream: while a bucket is exchanged, the backward pass computes the next. */
 #ifndef GPT2_RANKS_H
 #define GPT2_RANKS_H
 
@@ -14,7 +14,7 @@ typedef struct ranks {
   const gpt2 *model;
 } ranks;
 
-/* Joins the processes that mpirun started, and makes a model of these options call it.  The model must be opened next.
+/* Connects the processes that mpirun started, and sets the callbacks in the options. Open the model next.
  */
 void ranks_open(ranks *r, rill_device device, const gpt2 *model, gpt2_options *options);
 void ranks_close(ranks *r);
