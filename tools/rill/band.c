@@ -11,17 +11,17 @@ enum { HALO = BAND_HALO, MOST_STREAMS = 16 };
 
 const char *const band_stages[BAND_STAGES] = { "inner tile", "edge tile", "halo exchange" };
 
-/* A tile, and what its filters read: the tile with the halo that the picture has.  Rows count in the band's memory. */
+/* A tile, and the part of the picture that its filters read: the tile with its halo.  Rows count in the band's memory. */
 struct tile {
   uint32_t x, y, width, height;
   uint32_t source_x, source_y, source_width, source_height;
-  bool edge; /* reads rows of another rank's */
+  bool edge; /* reads rows of another rank */
 };
 
 struct band {
   const struct band_options *options;
-  uint32_t width, rows;            /* its own ... */
-  uint32_t above, below;           /* ... and those of its neighbours, as far as it has some */
+  uint32_t width, rows;            /* its own */
+  uint32_t above, below;           /* rows of its neighbours; 0 if there is none */
   uint32_t columns, tiles, tracks; /* tracks: streams for tiles */
   uint32_t *memory[2];             /* all rows: a pass reads one and writes the other */
   uint32_t *blurred[MOST_STREAMS];
@@ -38,13 +38,13 @@ struct band {
 
 static bool complained;
 
-/* A failure of rill_comm's, which keeps its own text. */
+/* Prints an error of rill_comm, which has its own last error. */
 static rill_status of_comm(rill_status status) {
   if (status != RILL_OK) complained = !complain("%s", rill_comm_last_error_text());
   return status;
 }
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t across(uint32_t pixels, uint32_t tile) { return (pixels + tile - 1) / tile; }
@@ -56,7 +56,7 @@ uint32_t band_rows(uint32_t height, uint32_t ranks, uint32_t rank) {
   return band_first(height, ranks, rank + 1) - band_first(height, ranks, rank);
 }
 
-/* The rows that nobody else's pass reads, and whose tiles read nobody else's. */
+/* Returns the number of rows that no other rank reads and that depend on no other rank. */
 static uint32_t inner_rows(uint32_t rows, uint32_t above, uint32_t below) {
   return rows > above + below ? rows - above - below : 0;
 }
@@ -72,7 +72,7 @@ size_t band_most_bars(const struct band_options *options, const struct picture *
          (tiles_of(options, picture->width, rows, 0, 0) + 3 * across(picture->width, options->tile) + 1);
 }
 
-/* Rows of tiles from the top: that at the upper edge, the inner ones, that at the lower edge. */
+/* Rows of tiles from the top: the upper edge, the inner rows, the lower edge. */
 static struct tile tile_at(const struct band *b, uint32_t index) {
   const uint32_t edge = b->options->tile, all = b->above + b->rows + b->below, line = index / b->columns;
   const uint32_t inner = inner_rows(b->rows, b->above, b->below), first = b->above > 0;
@@ -100,12 +100,12 @@ static uint32_t *row(const struct band *b, uint32_t which, uint32_t y) {
   return b->memory[which] + (size_t)y * b->width;
 }
 
-/* Points of pass p: those of its exchange, then of its tiles; each a start and an end. */
+/* Points of pass p: the exchange, then the tiles, each with a start and an end. */
 static rill_event point(const struct band *b, uint32_t pass, uint32_t which, uint32_t end) {
   return b->points[((size_t)pass * (b->tiles + 1) + which) * 2 + end];
 }
 
-/* ---- making and ending ---- */
+/* ---- create and destroy ---- */
 
 static rill_status make(struct band *b) {
   const struct band_options *o = b->options;
@@ -147,13 +147,13 @@ static void end(struct band *b) {
 
 /* ---- submitting ---- */
 
-/* Sends this rank's outermost rows to its neighbours, and receives theirs. */
+/* Sends this rank's outermost rows to its neighbours and receives their rows. */
 static rill_status exchange_rows(const struct band *b, uint32_t which) {
   const struct band_options *o = b->options;
   const size_t count = (size_t)HALO * b->width;
   const uint32_t type = RILL_COMM_UINT32, up = o->rank - 1, down = o->rank + 1;
   TRY(rill_comm_group_begin());
-  /* A refused operation makes the group's end fail with its text. */
+  /* If an operation was refused, the end of the group fails with the same text. */
   if (b->above > 0) {
     (void)!rill_comm_send(o->comm, b->exchange, row(b, which, b->above), count, type, up);
     (void)!rill_comm_receive(o->comm, b->exchange, row(b, which, 0), count, type, up);
@@ -192,7 +192,7 @@ static rill_status submit_tile(const struct band *b, const struct tile *t, uint3
                            FILTER_CONTRAST, FILTER_BRIGHTNESS);
 }
 
-/* The inner tiles need nothing of others, so they run beside the exchange; those at the edges come after it. */
+/* The inner tiles do not depend on other ranks, so they run during the exchange. The tiles at the edges run after it. */
 static rill_status submit_tiles(const struct band *b, uint32_t pass, bool edges) {
   for (uint32_t i = 0, track = 0; i < b->tiles; i++) {
     const struct tile t = tile_at(b, i);
@@ -213,7 +213,7 @@ static rill_status submit_pass(const struct band *b, uint32_t pass) {
   TRY(submit_tiles(b, pass, false));
   for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_wait_event(b->track[i], b->exchanged, 0));
   TRY(submit_tiles(b, pass, true));
-  /* The next pass reads what all streams wrote, and writes what they read. */
+  /* The next pass reads the rows that all streams wrote, and writes the rows that they read. */
   for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_record_event(b->track[i], b->done[i], 0));
   for (uint32_t i = 0; i < b->tracks; i++) {
     TRY(rill_stream_wait_event(b->exchange, b->done[i], 0));
@@ -228,7 +228,8 @@ static rill_status synchronize(const struct band *b) {
   return RILL_OK;
 }
 
-/* Everything once, so that kernels are loaded and the ranks connected; then from the start, all ranks together. */
+/* Runs everything once, to load the kernels and connect the ranks. Then starts the measured run in all ranks
+ * together. */
 static rill_status submit(const struct band *b, const uint32_t *own_rows) {
   const size_t bytes = sizeof(uint32_t) * b->width * b->rows;
   TRY(submit_pass(b, 0));
@@ -242,7 +243,7 @@ static rill_status submit(const struct band *b, const uint32_t *own_rows) {
   return synchronize(b);
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static rill_status read_bar(const struct band *b, uint32_t pass, uint32_t which, struct timeline_bar *bar) {
   float start = 0, stop = 0;
@@ -259,7 +260,7 @@ static rill_status read_times(const struct band *b, struct band_result *result) 
   result->bar_count = 0;
   result->span = 1e-6;
   for (uint32_t pass = 0; pass < b->options->passes; pass++) {
-    uint32_t tracks[2] = { 0, 0 }; /* the next track of inner tiles, and of those at the edges */
+    uint32_t tracks[2] = { 0, 0 }; /* the next track of inner tiles, and of tiles at the edges */
     for (uint32_t which = 0; which <= b->tiles; which++) {
       struct timeline_bar *bar = &result->bars[result->bar_count++];
       *bar = (struct timeline_bar){ .stage = BAND_EXCHANGE };

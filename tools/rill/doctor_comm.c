@@ -36,7 +36,7 @@ static const char *chosen_engine(void) {
   return chosen != NULL && chosen[0] != '\0' ? chosen : NULL;
 }
 
-/* Returns the path of the other engine, next to rill_comm. */
+/* Opens the engine that the user selected, otherwise the one next to rill_comm. */
 static void *open_engine(char *path) {
   const char *chosen = chosen_engine(), *slash;
   if (chosen != NULL) {

@@ -14,7 +14,7 @@
 
 enum { MOST_NODES = 64, MOST_GPUS = 64 };
 
-/* The CUDA variable is used only if the HIP variable is empty. */
+/* Returns the variables that hide devices. CUDA_VISIBLE_DEVICES counts only if HIP_VISIBLE_DEVICES is empty. */
 static const char *const *masks(void) {
   static const char *const all[] = { "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                      "GPU_DEVICE_ORDINAL", NULL };

@@ -1,4 +1,4 @@
-/* What the kernel says of this machine, in /dev, /proc and /sys below a root. */
+/* Information of the kernel about this machine, in /dev, /proc and /sys below a root. */
 #ifndef RILL_TOOL_MACHINE_H
 #define RILL_TOOL_MACHINE_H
 
@@ -8,19 +8,19 @@
 
 bool machine_has(const char *root, const char *file);
 
-/* The first line of a file, without its end; "" if there is none. */
+/* Reads the first line of a file without its line end, or "" if there is none. */
 void machine_line(const char *root, const char *file, char *line, size_t size);
 
-/* How many names match; a pattern of glob. */
+/* Returns how many names match a glob pattern. */
 uint32_t machine_count(const char *root, const char *pattern);
 
-/* How many GPUs of a vendor are on the PCI bus: "0x10de" or "0x1002".  Displays and processing accelerators. */
+/* Returns how many GPUs of a vendor ("0x10de" or "0x1002") are on the PCI bus: displays and processing accelerators. */
 uint32_t machine_gpus(const char *root, const char *vendor);
 
-/* The number after a key in a file of "key number" lines; 0 if it is not there. */
+/* Returns the number after a key in a file of "key number" lines, or 0 if the key is missing. */
 uint64_t machine_property(const char *root, const char *file, const char *key);
 
-/* The code with which a device file refuses to be opened for reading and writing; 0 if it does not. */
+/* Returns the errno of opening a device file for reading and writing, or 0 if it can be opened. */
 int machine_open(const char *root, const char *file);
 
 #endif

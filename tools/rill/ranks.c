@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each rank tells the first one beside its bars; in device memory while it travels. */
+/* Summary that each rank sends to the first rank with its bars, through device memory. */
 struct summary {
   char device[32];
   uint64_t rows, wrong, bar_count;
@@ -30,9 +30,9 @@ struct team {
 
 static bool complain_of_comm(void) { return complain("%s", rill_comm_last_error_text()); }
 
-/* ---- who is where ---- */
+/* ---- ranks and devices ---- */
 
-/* This process's number among those of its machine, as launchers tell it; its rank where they do not. */
+/* Returns the index of this process on its machine, as set by the launcher, or its rank if the launcher sets none. */
 static uint32_t local_rank(uint32_t rank) {
   static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
                                        "SLURM_LOCALID" };
@@ -43,7 +43,7 @@ static uint32_t local_rank(uint32_t rank) {
   return rank;
 }
 
-/* The device asked for; else the processes of a machine take its GPUs in turn, or the CPU where there is none. */
+/* Opens the requested device. By default, the processes of a machine use its GPUs in turn, or the CPU if it has none. */
 static bool choose_device(const char *name, uint32_t rank, rill_device *device) {
   if (name == NULL) name = getenv("RILL_DEVICE");
   if (name != NULL && name[0] != '\0') return rill_device_open(name, device) == RILL_OK || complain_of_rill();
@@ -65,7 +65,7 @@ static bool join(struct team *team) {
   if (least < BAND_HALO) {
     return complain("%u rows for %u ranks are less than %d each", team->in->height, band->ranks, BAND_HALO);
   }
-  /* Longer than any work here, so that a rank that went away ends the others too. */
+  /* Longer than any work here. If a rank exits, the others fail after this time. */
   const rill_comm_options options = { sizeof options, UINT64_C(60000000000), "demo" };
   if (rill_comm_create(band->device, &id, band->ranks, band->rank, &options, &band->comm) != RILL_OK) {
     return complain_of_comm();
@@ -74,9 +74,9 @@ static bool join(struct team *team) {
          complain_of_rill();
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
-/* Rows of the picture that the band's result depends on, filtered so often in plain C; the number of wrong pixels. */
+/* Filters the rows on which the band's result depends in plain C, and counts the wrong pixels. */
 static bool count_wrong(const struct team *team, const uint32_t *pixels, uint64_t *wrong) {
   const struct band_options *band = &team->band;
   const uint32_t height = team->in->height, first = band_first(height, band->ranks, band->rank);
@@ -109,7 +109,7 @@ static struct timeline_bar *bars_of(const struct team *team, uint32_t rank) {
   return (struct timeline_bar *)(void *)(summary_of(team, rank) + 1);
 }
 
-/* Every rank's summary and bars, at every rank. */
+/* Gathers the summaries and bars of all ranks, on every rank. */
 static bool gather_summaries(struct team *team) {
   const struct band_options *band = &team->band;
   const size_t own = team->part * band->rank;
@@ -126,7 +126,7 @@ static bool gather_summaries(struct team *team) {
   return rill_stream_synchronize(team->stream) == RILL_OK || complain_of_rill();
 }
 
-/* All bands to the first rank, through the devices' memory. */
+/* Sends all bands to the first rank, through device memory. */
 static bool gather_picture(struct team *team, const uint32_t *pixels) {
   const struct band_options *band = &team->band;
   const uint32_t width = team->in->width, height = team->in->height;
@@ -142,7 +142,7 @@ static bool gather_picture(struct team *team, const uint32_t *pixels) {
     (void)!rill_comm_receive(band->comm, team->stream, memory + (size_t)width * band_first(height, band->ranks, i),
                              (size_t)width * band_rows(height, band->ranks, i), RILL_COMM_UINT32, i);
   }
-  ok = (ok && rill_comm_group_end() == RILL_OK) || complain_of_comm(); /* fails too if an operation was refused */
+  ok = (ok && rill_comm_group_end() == RILL_OK) || complain_of_comm(); /* also fails if an operation was refused */
   if (ok && first) {
     ok = picture_allocate(&team->out) &&
          (rill_copy_async(team->stream, team->out.pixels, memory, (size_t)width * height * 4) == RILL_OK ||
@@ -153,14 +153,14 @@ static bool gather_picture(struct team *team, const uint32_t *pixels) {
   return ok;
 }
 
-/* ---- what the first rank says ---- */
+/* ---- output of the first rank ---- */
 
 static int by_start(const void *a, const void *b) {
   const double x = ((const struct timeline_bar *)a)->start, y = ((const struct timeline_bar *)b)->start;
   return (x > y) - (x < y);
 }
 
-/* Milliseconds of a time in which tiles ran.  The bars are sorted by their start. */
+/* Returns the milliseconds of an interval in which tiles ran. The bars are sorted by their start. */
 static double covered(const struct timeline_bar *bars, size_t count, double start, double end) {
   double sum = 0;
   for (size_t i = 0; i < count && bars[i].start < end; i++) {
@@ -172,7 +172,7 @@ static double covered(const struct timeline_bar *bars, size_t count, double star
   return sum;
 }
 
-/* Milliseconds of exchanges, and of these while a tile ran.  Sorts the bars. */
+/* Computes the milliseconds of all exchanges, and of the part during which a tile ran. Sorts the bars. */
 static void measure(struct timeline_bar *bars, size_t count, double *exchange, double *hidden) {
   *exchange = *hidden = 0;
   qsort(bars, count, sizeof *bars, by_start);
