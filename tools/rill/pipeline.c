@@ -48,7 +48,7 @@ struct pipeline {
   rill_event origin;
   rill_event *points; /* POINTS for each tile */
   rill_event *edges;  /* same count, for a graph: they order the streams of the capture, in which `points` are nodes
- *  */
+                       *  */
   bool capturing;
 };
 
