@@ -140,7 +140,7 @@ class Forms(differential.Differential):
             self.assertEqual(runner.run(kernel, as_loops, grid, block, 0, *map(ctypes.c_int, arguments), *pointers), 0)
             results.append(list(map(list, written)))
         self.assertTrue(all(map(any, results[0])), name)
-        self.assertEqual(*results, name)
+        self.assertEqual(results[0], results[1], name)
 
     def test_threads_are_independent(self):
         """Nothing compares where their accesses go, and each thread's own variables stay its own."""
