@@ -11,8 +11,7 @@ enum { HALO = BAND_HALO, MOST_STREAMS = 16 };
 
 const char *const band_stages[BAND_STAGES] = { "inner tile", "edge tile", "halo exchange" };
 
-/* A tile, and the part of the picture that its filters read: the tile with its halo.  Rows count in the band's memory.
- */
+/* A tile with its halo, the part of the picture that its filters read. */
 struct tile {
   uint32_t x, y, width, height;
   uint32_t source_x, source_y, source_width, source_height;
@@ -193,8 +192,7 @@ static rill_status submit_tile(const struct band *b, const struct tile *t, uint3
                            FILTER_CONTRAST, FILTER_BRIGHTNESS);
 }
 
-/* The inner tiles do not depend on other ranks, so they run during the exchange. The tiles at the edges run after it.
- */
+/* Inner tiles do not depend on other ranks and run during the exchange. Tiles at the edges run after it. */
 static rill_status submit_tiles(const struct band *b, uint32_t pass, bool edges) {
   for (uint32_t i = 0, track = 0; i < b->tiles; i++) {
     const struct tile t = tile_at(b, i);

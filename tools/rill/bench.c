@@ -28,11 +28,12 @@ static bool run_batch(const struct bench_task *task, uint32_t count, double *ns)
   return true;
 }
 
-/* Batches grow to a tenth of the time, and to less than a driver's queue holds: a call that finds it full blocks. */
+/* Batches grow to a tenth of the time budget, but stay below the size of a driver's queue, because calls block if it
+ * is full. */
 bool bench_measure(const struct bench *bench, const struct bench_task *task, double *ns) {
   enum { MOST = 256 };
   double taken = 0;
-  if (!run_batch(task, 1, &taken)) return false; /* whatever happens the first time */
+  if (!run_batch(task, 1, &taken)) return false; /* first-use costs */
   const uint64_t end = bench_now() + bench->budget_ns;
   *ns = 1e300;
   for (uint32_t count = 1; bench_now() < end || *ns == 1e300;) {
@@ -176,7 +177,7 @@ static bool choose(const char *name, struct options *options) {
   return false;
 }
 
-/* NULL, or the argument that makes no sense. */
+/* Returns the invalid argument, or NULL if there is none. */
 static const char *parse(int argc, char **argv, struct options *options, struct bench *bench, struct json *json) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0) {

@@ -1,4 +1,4 @@
-/* rill bench launches, graphs: how many small launches get through. */
+/* rill bench launches, graphs: throughput of small launches. */
 #include "bench.h"
 #include "tool.h"
 
@@ -9,7 +9,7 @@
 
 static bool rill_ok(rill_status status) { return status == RILL_OK || complain_of_rill(); }
 
-/* ---- launches from several threads, each on a stream of its own ---- */
+/* ---- launches from several threads, each on its own stream ---- */
 
 enum { MOST_THREADS = 16, BATCH = 64 };
 
@@ -34,7 +34,7 @@ static void *run_launcher(void *launcher_) {
   return NULL;
 }
 
-/* Millions of launches a second of all threads together. */
+/* Measures millions of launches per second of all threads together. */
 static bool measure_threads(const struct bench *bench, unsigned count, double *rate) {
   struct launcher launchers[MOST_THREADS] = { { .ok = false } };
   unsigned opened = 0, started = 0;
@@ -144,7 +144,7 @@ static void close_chain(struct chain *chain) {
   bench_launch_close(&chain->launch);
 }
 
-/* us a kernel, for each work. */
+/* us per kernel, for each size of work. */
 static bool measure_chain(const struct bench *bench, uint32_t kernels, double times[WORKS]) {
   struct chain chain = { .kernels = kernels };
   bool ok = open_chain(bench, &chain);

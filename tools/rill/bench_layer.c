@@ -1,4 +1,4 @@
-/* rill bench layer: what a call of rill costs beside the vendor's own. */
+/* rill bench layer: cost of a rill call compared with the vendor's own. */
 #include "bench.h"
 #include "loaded.h"
 #include "tool.h"
@@ -15,10 +15,11 @@ struct raw {
   int (*record)(void *event, void *stream);
   int (*wait)(void *stream, void *event, unsigned flags);
   int (*synchronize)(void *stream);
-  int (*set_device)(int ordinal); /* HIP's, whose launches look at the thread's device */
+  int (*set_device)(int ordinal); /* HIP only: its launches use the thread's device */
 };
 
-/* What both sides work on: streams and events of their own, since rill asks about those whose handles it gave out. */
+/* Streams and events of one side. Each side has its own, because rill queries the driver for objects whose native
+ * handles it returned. */
 struct side {
   struct bench_launch launch;
   rill_stream other;
@@ -48,7 +49,7 @@ static bool find_functions(const struct bench *bench, struct raw *raw) {
          (cuda || fill(library, "hipSetDevice", &raw->set_device));
 }
 
-/* False if there is nothing to compare with. */
+/* Returns false if there is nothing to compare with. */
 static bool open_raw(const struct bench *bench, struct side *side) {
   uintptr_t stream = 0, other = 0, event = 0, function = 0;
   const bool found = find_functions(bench, &side->raw) &&

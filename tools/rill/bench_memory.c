@@ -1,4 +1,4 @@
-/* rill bench copies, stream, peers: how fast bytes move. */
+/* rill bench copies, stream, peers: bandwidth. */
 #include "bench.h"
 #include "rill_kernels.h"
 #include "stream.rill.h"
@@ -34,7 +34,7 @@ static bool measure_copy(const struct bench *bench, struct copy *copy, double *r
   double ns = 0;
   const struct bench_task task = { copy_once, copy_drain, copy, true };
   if (!bench_measure(bench, &task, &ns)) return false;
-  *rate = (double)copy->size / ns; /* bytes a ns are GB/s */
+  *rate = (double)copy->size / ns; /* bytes per ns equal GB/s */
   return true;
 }
 
@@ -56,7 +56,7 @@ static void free_buffers(struct buffers *buffers) {
   buffers->device = buffers->second = buffers->pinned = buffers->pageable = NULL;
 }
 
-/* Of the largest size that there is memory for. */
+/* Allocates the largest size for which there is memory. */
 static bool alloc_buffers(const struct bench *bench, struct buffers *buffers) {
   for (buffers->size = bench->quick ? LARGEST_QUICK : LARGEST; buffers->size >= SMALLEST; buffers->size /= 4) {
     buffers->pageable = malloc(buffers->size);
@@ -64,7 +64,7 @@ static bool alloc_buffers(const struct bench *bench, struct buffers *buffers) {
         rill_alloc(bench->device, buffers->size, RILL_MEMORY_DEVICE, &buffers->device) == RILL_OK &&
         rill_alloc(bench->device, buffers->size, RILL_MEMORY_DEVICE, &buffers->second) == RILL_OK &&
         rill_alloc(bench->device, buffers->size, RILL_MEMORY_PINNED, &buffers->pinned) == RILL_OK) {
-      memset(buffers->pageable, 1, buffers->size); /* else it is one page that is read again and again */
+      memset(buffers->pageable, 1, buffers->size); /* otherwise all of it is one zero page */
       return true;
     }
     free_buffers(buffers);
@@ -180,7 +180,7 @@ bool bench_stream(const struct bench *bench) {
 
 /* ---- peers ---- */
 
-/* First as the driver copies without access to the other device's memory, then with access if the devices can have it.
+/* Measures copies without access to the other device's memory, then with access if the devices support it.
  */
 static bool measure_pair(const struct bench *bench, const struct bench_section *section, rill_device from,
                          rill_device to) {

@@ -1,4 +1,4 @@
-/* All that is known of a device, as lines or as JSON. */
+/* All properties of a device, as lines or as JSON. */
 #ifndef RILL_TOOL_DETAILS_H
 #define RILL_TOOL_DETAILS_H
 
@@ -10,7 +10,7 @@
 /* 139.8 GiB, 227 KiB */
 void print_bytes(char *text, size_t size, uint64_t bytes);
 
-/* "13.0" of 13000; "-" of 0. */
+/* "13.0" for 13000; "-" for 0. */
 void print_vendor_version(char *text, size_t size, uint32_t version);
 
 /* Prints the device; `json` is NULL for lines, else the list or object that gets it.  False if it failed and

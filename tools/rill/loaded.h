@@ -8,7 +8,7 @@
  * none is loaded.  `path` has room for PATH_MAX bytes. */
 const char *loaded_library(const char *name, char *path);
 
-/* Returns the same for the vendor's library that serves a backend's devices; NULL for the CPU. */
+/* Returns the path of the vendor's library for a backend's devices; NULL for the CPU. */
 const char *loaded_driver(uint32_t backend, char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files that appear complete or not at all: written beside their place and renamed at the end. */
+/* Files that appear complete or not at all: written next to their destination and renamed at the end. */
 #ifndef RILL_TOOL_OUTPUT_H
 #define RILL_TOOL_OUTPUT_H
 
@@ -7,20 +7,20 @@
 
 struct output {
   const char *path; /* as the user gave it */
-  char *place;      /* where the file goes: links followed */
-  char *temporary;  /* NULL: `place` is no regular file and is written directly */
+  char *place;      /* destination of the file, with links followed */
+  char *temporary;  /* NULL: `place` is not a regular file and is written directly */
   FILE *file;
 };
 
-/* Each complains when it fails. */
+/* Each prints an error on failure. */
 bool output_open(struct output *output, const char *path);
 bool output_finish(struct output *output); /* all bytes are in the temporary file, which is closed */
 bool output_keep(struct output *output);   /* it takes its name */
 
-/* Ends an output in any state; one that was not kept leaves nothing.  A zeroed one is fine too. */
+/* Ends an output in any state, including zeroed. If it was not kept, it leaves no file. */
 void output_drop(struct output *output);
 
-/* Finds out early whether a file could be written. */
+/* Checks early whether a file can be written. */
 bool output_check(const char *path);
 
 #endif

@@ -47,8 +47,7 @@ struct pipeline {
   uint32_t *sources, *results; /* pinned: all tiles with halo, all tiles */
   rill_event origin;
   rill_event *points; /* POINTS for each tile */
-  rill_event *edges;  /* same count, for a graph: they order the streams of the capture, in which `points` are nodes
-                       *  */
+  rill_event *edges;  /* same count, for a graph: they order the streams of the capture */
   bool capturing;
 };
 

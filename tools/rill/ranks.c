@@ -43,8 +43,7 @@ static uint32_t local_rank(uint32_t rank) {
   return rank;
 }
 
-/* Opens the requested device. By default, the processes of a machine use its GPUs in turn, or the CPU if it has none.
- */
+/* Opens the requested device. By default, processes of a machine use its GPUs in turn, or the CPU if it has none. */
 static bool choose_device(const char *name, uint32_t rank, rill_device *device) {
   if (name == NULL) name = getenv("RILL_DEVICE");
   if (name != NULL && name[0] != '\0') return rill_device_open(name, device) == RILL_OK || complain_of_rill();

@@ -1,6 +1,6 @@
 #include "reference.h"
 
-/* The filters are defined in kernels/image.kernel.cu; beyond the edges of a picture lie its edge pixels. */
+/* The filters are defined in kernels/image.kernel.cu; outside a picture, the nearest edge pixel is used. */
 
 static int clamp(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
 
@@ -9,7 +9,7 @@ static const uint8_t *at(const struct picture *picture, int x, int y) {
   return picture->pixels + (cy * picture->width + cx) * 4;
 }
 
-/* v / 256 to the nearest, halves up, of negative numbers too. */
+/* Returns v / 256 rounded to the nearest integer, halves up, including negative numbers. */
 static int scaled(int v) { return (v + 128) >> 8; }
 
 static void blur(const struct picture *in, int x, int y, uint8_t *out) {

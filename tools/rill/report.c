@@ -7,12 +7,12 @@
 struct totals {
   double stage[STAGES];  /* milliseconds */
   double busy;           /* of all stages */
-  double copies, hidden; /* of all copies; while a kernel ran */
+  double copies, hidden; /* of all copies; of copies while a kernel ran */
 };
 
 static bool is_copy(uint32_t stage) { return stage == STAGE_UPLOAD || stage == STAGE_DOWNLOAD; }
 
-/* Where the number of running kernels, or of running copies, changes. */
+/* A point of time at which the number of running kernels or copies changes. */
 struct edge {
   double at;
   int kernels, copies;
@@ -70,12 +70,12 @@ static void print_stages(const struct report *r, const struct totals *totals) {
   }
 }
 
-/* What the report is about: the replay, if there is one. */
+/* Returns the run that the report describes: the replay, if there is one. */
 static const struct pipeline_times *times_of(const struct pipeline_result *run) {
   return run->nodes > 0 ? &run->replay : &run->on_streams;
 }
 
-/* What a replay saves. */
+/* Prints the time that a replay saves. */
 static void print_graph(const struct pipeline_result *run) {
   const double saved = run->on_streams.host - run->replay.host;
   (void)printf(
@@ -116,7 +116,7 @@ bool report_print(const struct report *r) {
 
 /* ---- the drawing ---- */
 
-/* The tracks of both runs, one below the other on one axis. */
+/* Draws the tracks of both runs, one below the other on one axis. */
 struct both {
   char names[PIPELINE_MAX_STREAMS][32];
   const char *tracks[2 * PIPELINE_MAX_STREAMS];

@@ -1,4 +1,4 @@
-/* What the demo tells of a run: figures on stdout, and the drawing. */
+/* Report of a run of the demo: figures on stdout, and the drawing. */
 #ifndef RILL_TOOL_REPORT_H
 #define RILL_TOOL_REPORT_H
 
@@ -12,7 +12,7 @@ struct report {
   const struct pipeline_result *run;
 };
 
-/* Each complains when memory runs out. */
+/* Each prints an error if memory runs out. */
 bool report_print(const struct report *report);
 bool report_draw(const struct report *report, FILE *file);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The drawing in its own units, which are pixels at its natural size. */
+/* Dimensions of the drawing in its own units, which are pixels at its natural size. */
 static const double least_width = 1280, most_width = 32000, margin = 32, plot_left = 136, plot_top = 128;
 static const double track_height = 40, track_step = 56, axis_height = 56;
 
@@ -29,7 +29,7 @@ static void put_text(FILE *file, const char *class, double x, double y, const ch
 
 static double plot_bottom(const struct timeline *t) { return plot_top + (double)t->track_count * track_step; }
 
-/* As wide as it takes for a bar to be seen and to have its number, up to what viewers open. */
+/* Returns a width at which bars and their numbers are visible, limited to the sizes that viewers open. */
 static double drawing_width(const struct timeline *t) {
   const double parts = (double)t->track_count * (t->slices > 0 ? t->slices : 1);
   const double wanted = plot_left + margin + (parts > 0 ? (double)t->bar_count / parts * 12 : 0);
@@ -74,7 +74,7 @@ static void put_legend(const struct timeline *t, FILE *file) {
   }
 }
 
-/* The distance between ticks: 1, 2 or 5 times a power of ten that gives at most `most` of them. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten that gives at most `most` ticks. */
 static double tick_step(double span, double most) {
   double power = 1e-6;
   for (;;) {

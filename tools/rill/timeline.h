@@ -11,7 +11,7 @@ enum { TIMELINE_MAX_STAGES = 8 };
 
 struct timeline_bar {
   uint32_t track, stage, tile;
-  uint32_t slice;    /* which part of the track, from the top; 0 where tracks have one */
+  uint32_t slice;    /* part of the track, from the top; 0 if tracks have one part */
   double start, end; /* milliseconds from the left edge */
 };
 
@@ -19,7 +19,7 @@ struct timeline {
   const char *title, *subtitle;
   const char *const *tracks;
   uint32_t track_count;
-  uint32_t slices; /* of each track; 0: one */
+  uint32_t slices; /* parts per track; 0 means 1 */
   const char *const *stages;
   uint32_t stage_count;
   const struct timeline_bar *bars;
@@ -27,7 +27,7 @@ struct timeline {
   double span; /* milliseconds; > 0 */
 };
 
-/* Writes the drawing as SVG.  Whether all was written shows when the file is closed. */
+/* Writes the drawing as SVG. Write errors are reported when the file is closed. */
 void timeline_write(const struct timeline *timeline, FILE *file);
 
 #endif

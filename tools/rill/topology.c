@@ -1,4 +1,4 @@
-/* rill info --topology: how the devices of this machine are joined, and who reaches whose memory. */
+/* rill info --topology: how the devices of this machine are connected, and which can access which memory. */
 #include "links.h"
 #include "table.h"
 #include "tool.h"
@@ -13,15 +13,15 @@ enum { MOST = 64 }; /* GPUs */
 struct gpu {
   rill_device device;
   rill_device_info info;
-  char path[PATH_MAX]; /* in sysfs, as the bridges lie one below the other; "" if it is not there */
+  char path[PATH_MAX]; /* in sysfs, with one folder per bridge; "" if it is missing */
 };
 
 static const char *sysfs(void) {
-  const char *given = getenv("RILL_SYSFS"); /* for tests: another machine's */
+  const char *given = getenv("RILL_SYSFS"); /* for tests: sysfs of another machine */
   return given != NULL ? given : "/sys";
 }
 
-/* The first line of a file of a PCI device, "-" if it has none. */
+/* Reads the first line of a file of a PCI device, or "-" if it is missing. */
 static void read_attribute(const struct gpu *gpu, const char *name, char *out, size_t size) {
   char path[PATH_MAX + 64];
   (void)snprintf(path, sizeof path, "%s/%s", gpu->path, name);
@@ -39,18 +39,18 @@ static void find_path(struct gpu *gpu) {
 
 /* ---- two devices ---- */
 
-/* The number of folders of a path from `at` on. */
+/* Returns the number of folders of a path from `at`. */
 static int folders(const char *at) {
   int count = 0;
   for (; *at != '\0'; at++) count += *at == '/';
   return count;
 }
 
-/* As nvidia-smi names it: PIX one bridge, PXB several, PHB the same host bridge, NODE and SYS different ones of one
- * NUMA node and of two. */
+/* Uses the names of nvidia-smi: PIX for one bridge, PXB for several, PHB for the same host bridge, NODE for different
+ * host bridges of one NUMA node, SYS for different NUMA nodes. */
 static const char *pcie_between(const struct gpu *a, const struct gpu *b) {
   if (a->path[0] == '\0' || b->path[0] == '\0') return "?";
-  size_t same = 0, end = 0; /* end: after the last folder that both are in */
+  size_t same = 0, end = 0; /* end: after the last common folder */
   while (a->path[same] == b->path[same] && a->path[same] != '\0') {
     if (a->path[same] == '/') end = same;
     same++;
@@ -60,7 +60,7 @@ static const char *pcie_between(const struct gpu *a, const struct gpu *b) {
     char node[16], other[16];
     read_attribute(a, "numa_node", node, sizeof node);
     read_attribute(b, "numa_node", other, sizeof other);
-    return node[0] != '-' && strcmp(node, other) == 0 ? "NODE" : "SYS"; /* "-1": there are none */
+    return node[0] != '-' && strcmp(node, other) == 0 ? "NODE" : "SYS"; /* "-1": no NUMA node */
   }
   const bool below_root = strchr(root + 1, '/') < a->path + end; /* a bridge is common to both */
   if (!below_root) return "PHB";

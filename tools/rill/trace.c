@@ -1,4 +1,4 @@
-/* rill trace: hands over to the script beside the program, which runs the other one and reads its timeline. */
+/* rill trace: executes the script next to the program, which runs the traced program and reads its timeline. */
 #include "tool.h"
 
 #include <errno.h>
