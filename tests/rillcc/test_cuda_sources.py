@@ -171,7 +171,7 @@ class CudaSources(support.TestCase):
             (
                 include,
                 "cub::DeviceReduce::Sum(x, x);",
-                "CUB's functions for a device are for the host: a kernel source has kernels alone (docs/guides/FROM_CUDA.md of rill says what is done by hand)",
+                "CUB's functions for a device are for the host: a kernel source contains only kernels (docs/guides/FROM_CUDA.md of rill describes the edits by hand)",
             ),
         )
         for clang in ((), ("--clang", "none")):
@@ -182,8 +182,8 @@ class CudaSources(support.TestCase):
 
     def test_advice_in_a_source_for_cuda(self):
         cases = (
-            ("x[0] = __shfl_down(x[1], 1);", '"__shfl_down" is of an older CUDA: write __shfl_down_sync(~0u, v, delta)'),
-            ("x[0] = __ballot(1);", '"__ballot" is of an older CUDA: write __ballot_sync(~0u, p)'),
+            ("x[0] = __shfl_down(x[1], 1);", '"__shfl_down" is from an older CUDA: write __shfl_down_sync(~0u, v, delta)'),
+            ("x[0] = __ballot(1);", '"__ballot" is from an older CUDA: write __ballot_sync(~0u, p)'),
             ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "asm is for one kind of processor: PTX stands in an #ifdef __NVCC__, with C++ in the #else"),
         )
         for clang in ((), ("--clang", "none")):

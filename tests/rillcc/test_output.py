@@ -377,7 +377,7 @@ class Errors(support.TestCase):
         self.write("cuda/cublas_v2.h", "#include \"vector_types.h\"\n")
         self.write("common.h", "#include <math.h>\n#include <cublas_v2.h>\n")
         text = "#include \"common.h\"\n" + ONE
-        message = r"rillcc: \S*common\.h:2: what is included here includes CUDA's own headers"
+        message = r"rillcc: \S*common\.h:2: the header included here includes CUDA's own headers"
         for more in (), ("--clang", "none"):
             self.refused(text, message, "--target", HOST, "--cuda-names", "-I", self.path("cuda"), "-I", self.folder, *more)
 

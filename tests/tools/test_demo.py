@@ -208,7 +208,7 @@ class BadInput(ToolTest):
         for length in [*range(1, 60), *range(60, len(data), 97), *range(len(data) - 20, len(data))]:
             with self.subTest(length=length):
                 self.write("cut.png", data[:length])
-                self.refuse("not a whole PNG file|damaged", "cut.png")
+                self.refuse("not a complete PNG file|damaged", "cut.png")
 
     def test_flipped_bytes_never_crash(self):
         data = rgba(12, 9)
@@ -236,7 +236,7 @@ class BadInput(ToolTest):
     def test_large_claim_with_little_after_it(self):
         body = png.header(8000, 8000, color=png.GRAY) + png.chunk(b"IDAT", b"\x78\x9c") + png.chunk(b"IEND", b"")
         self.write("claim.png", png.SIGNATURE + body)
-        self.refuse("claim.png is not a whole PNG file", "claim.png")
+        self.refuse("claim.png is not a complete PNG file", "claim.png")
 
     def test_too_many_tiles(self):
         rows = [[0] * 20000] * 210

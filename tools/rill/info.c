@@ -99,7 +99,7 @@ static bool print_table(void) {
   if (rill_device_count(&count) != RILL_OK) return complain_of_rill();
   struct row *rows = calloc((size_t)count + 1, sizeof *rows);
   uint32_t devices[BACKENDS] = { 0 };
-  const bool ok = rows != NULL ? read_devices(rows + 1, count, devices) : complain("memory ran out");
+  const bool ok = rows != NULL ? read_devices(rows + 1, count, devices) : complain("out of memory");
   if (ok) {
     for (int i = 0; i < COLUMNS; i++) (void)snprintf(rows->cell[i], CELL, "%s", headings[i]);
     table_print((const char(*)[CELL])rows->cell, (size_t)count + 1, COLUMNS);

@@ -51,7 +51,7 @@ static void on_flush(png_structp png) { (void)png; }
 bool picture_allocate(struct picture *picture) {
   const size_t size = (size_t)picture->width * picture->height * 4;
   picture->pixels = malloc(size);
-  return picture->pixels != NULL || complain("memory ran out: %zu bytes for a picture", size);
+  return picture->pixels != NULL || complain("out of memory: %zu bytes for a picture", size);
 }
 
 void picture_free(struct picture *picture) {
@@ -72,7 +72,7 @@ static bool read_header(struct io *io, const char *path, uint32_t *width, uint32
   if (memcmp(io->header, signature, got < sizeof signature ? got : sizeof signature) != 0) {
     return complain("%s is not a PNG file", path);
   }
-  if (got < HEADER) return complain("%s is not a whole PNG file: the file ends early", path);
+  if (got < HEADER) return complain("%s is not a complete PNG file: the file ends early", path);
   if (memcmp(io->header + 12, "IHDR", 4) != 0) return complain("%s is damaged: its header is missing", path);
   *width = big_endian(io->header + 16);
   *height = big_endian(io->header + 20);
@@ -115,10 +115,10 @@ static bool read_file(struct io *io, const char *path, struct picture *out) {
   png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
   const bool ok = info != NULL && decode(io, png, info, out);
   if (info == NULL) {
-    (void)complain("libpng cannot be used: memory ran out, or it is not the version %s of the build",
+    (void)complain("libpng cannot be used: out of memory, or it is not the version %s of the build",
                    PNG_LIBPNG_VER_STRING);
   } else if (!ok) {
-    (void)complain("%s is not a whole PNG file: %s", path, io->text);
+    (void)complain("%s is not a complete PNG file: %s", path, io->text);
   }
   png_destroy_read_struct(&png, &info, NULL);
   return ok;
@@ -153,7 +153,7 @@ bool picture_write(const struct picture *picture, FILE *file, const char *path) 
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &io, on_error, on_warning);
   png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
   const bool ok = info != NULL && encode(&io, png, info, picture);
-  if (!ok) (void)complain("cannot write %s: %s", path, info != NULL ? io.text : "memory ran out");
+  if (!ok) (void)complain("cannot write %s: %s", path, info != NULL ? io.text : "out of memory");
   png_destroy_write_struct(&png, &info);
   return ok;
 }

@@ -155,7 +155,7 @@ static bool make(struct pipeline *p, struct pipeline_result *result) {
   result->replay.bars = graph ? calloc(bars, sizeof *result->replay.bars) : NULL;
   if (p->points == NULL || result->on_streams.bars == NULL ||
       (graph && (p->edges == NULL || result->replay.bars == NULL))) {
-    return complain("memory ran out");
+    return complain("out of memory");
   }
   return (make_streams(p) == RILL_OK && make_events(p) == RILL_OK && make_memory(p) == RILL_OK) || complain_of_rill();
 }

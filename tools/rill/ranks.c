@@ -245,7 +245,7 @@ static bool draw(const struct team *team, FILE *file) {
   free(bars);
   free(tracks);
   free(names);
-  return ok || complain("memory ran out");
+  return ok || complain("out of memory");
 }
 
 static bool write_files(const struct team *team) {

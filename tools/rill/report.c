@@ -36,7 +36,7 @@ static void measure_hidden(struct edge *edges, size_t count, struct totals *tota
 static bool measure(const struct pipeline_times *run, struct totals *totals) {
   *totals = (struct totals){ .busy = 0 };
   struct edge *edges = calloc(2 * run->bar_count, sizeof *edges);
-  if (edges == NULL) return complain("memory ran out");
+  if (edges == NULL) return complain("out of memory");
   for (size_t i = 0; i < run->bar_count; i++) {
     const struct timeline_bar *bar = &run->bars[i];
     const double time = bar->end - bar->start;
@@ -127,7 +127,7 @@ struct both {
 static bool add_replay(const struct pipeline_result *run, struct both *both) {
   const struct pipeline_times *first = &run->on_streams, *second = &run->replay;
   both->bars = calloc(first->bar_count + second->bar_count, sizeof *both->bars);
-  if (both->bars == NULL) return complain("memory ran out");
+  if (both->bars == NULL) return complain("out of memory");
   for (uint32_t i = 0; i < run->tracks; i++) {
     (void)snprintf(both->names[i], sizeof both->names[i], "%s, graph", run->track_names[i]);
     both->tracks[i] = run->track_names[i];

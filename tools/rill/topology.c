@@ -136,10 +136,10 @@ static bool find_gpus(struct gpu *gpus, size_t *count) {
 bool print_topology(void) {
   struct gpu *gpus = calloc(MOST, sizeof *gpus);
   size_t count = 0;
-  bool ok = gpus != NULL ? find_gpus(gpus, &count) : complain("memory ran out");
+  bool ok = gpus != NULL ? find_gpus(gpus, &count) : complain("out of memory");
   const size_t columns = count + 1 > 7 ? count + 1 : 7;
   cell *cells = calloc((count + 1) * columns, sizeof *cells);
-  if (ok && cells == NULL) ok = complain("memory ran out");
+  if (ok && cells == NULL) ok = complain("out of memory");
   if (ok && count == 0) {
     (void)printf("no GPU, so there is nothing between devices\n");
   } else if (ok) {

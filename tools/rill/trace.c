@@ -13,7 +13,7 @@ int trace_command(int argc, char **argv) {
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof script);
   (void)argc;
   if (length <= 0) {
-    (void)complain("where this program lies is not known: %s", strerror(errno));
+    (void)complain("the location of this program is unknown: %s", strerror(errno));
     return EXIT_WORK;
   }
   path[length] = '\0';

@@ -38,7 +38,7 @@ INSTEAD = {
     "cuDNN " + ON_HOST: "cudnn.h",
     "NCCL is called on the host; rill has collective operations in rill/comm.h": "nccl.h",
     "NVRTC is called on the host; rill has rill_module_compile": "nvrtc.h nvJitLink.h",
-    "it is for the host: a kernel source has kernels alone": """nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp nvml.h
+    "it is for the host: a kernel source contains only kernels": """nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp nvml.h
         cupti.h cuda_gl_interop.h cuda_egl_interop.h cuda_vdpau_interop.h cudaGL.h cudaEGL.h helper_cuda.h
         helper_functions.h""",
     "CUB's functions for a device are called on the host; " + ARRAYS: " ".join(

@@ -1,4 +1,4 @@
-"""What rillcc says where a compiler's message about a kernel source leaves open what to do."""
+"""Hints that rillcc adds to a compiler's messages about a kernel source."""
 
 import itertools
 import os
@@ -6,7 +6,7 @@ import re
 
 from . import clc, cuda_headers
 
-# Names that CUDA programs have and the dialect has not: what to write.
+# Replacements for names of CUDA programs that the dialect does not have.
 OTHERWISE = {
     "clock64": "rill_clock_ns()",
     "__nanosleep": "rill_pause()",
@@ -19,7 +19,7 @@ OTHERWISE = {
     "__all": "rill_vote_all",
     "__trap": "assert(false)",
 }
-# The same in a source with rill/device/cuda_names.h: CUDA's own newer names.
+# Replacements in a source with rill/device/cuda_names.h: CUDA's own newer names.
 OLD_NAMES = {
     "__shfl": "__shfl_sync(~0u, v, lane)",
     "__shfl_up": "__shfl_up_sync(~0u, v, delta)",
@@ -29,7 +29,7 @@ OLD_NAMES = {
     "__any": "__any_sync(~0u, p)",
     "__all": "__all_sync(~0u, p)",
 }
-# Of rill/device/cuda_names.h, but for those that begin with two underscores, which are looked for there.
+# Names of rill/device/cuda_names.h, except names with two leading underscores, which is_cuda_name() searches for.
 CUDA_NAME = re.compile(
     r"(make_)?(u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|warpSize|cooperative_groups|sincosf?|exp10f?"
     r"|half2?|__half2?|nv_bfloat16|__nv_bfloat16|rsqrtf?|(sin|cos)pif?|normcdff?"
@@ -39,23 +39,23 @@ GRID = re.compile(r"this_grid|grid_group|this_multi_grid|multi_grid_group|cudaGr
 HOST = re.compile(r"(cuda|cublas|cufft|curand|cusparse)[A-Z_]\w*|thrust")
 ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$")
 UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([^'\n]+)")
-# Of CUDA's own headers, what those for the host include: it says again what the dialect has said.
+# CUDA's own headers that its host headers include. They repeat declarations of the dialect.
 CUDA_HEADER = re.compile(r".*/(vector_types|vector_functions|builtin_types|driver_types|host_defines|crt/\w+)\.h\w*")
 INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:]+):(?P<line>\d+)[:,]")
-ASSEMBLY = re.compile(r"\basm\b|invalid instruction mnemonic")  # in an error, or in the line that it is about
+ASSEMBLY = re.compile(r"\basm\b|invalid instruction mnemonic")  # in an error, or in the source line of the error
 OVERLOADED = re.compile(r"overloaded function could not be resolved|wrong type argument to unary plus")
 OF_CUB = re.compile(r"['‘]cub(::|['’])")
 NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
-BY_HAND = "docs/guides/FROM_CUDA.md of rill says what is done by hand"
+BY_HAND = "docs/guides/FROM_CUDA.md of rill describes the edits by hand"
 
 
 def hint(name, device_headers, cuda_names=False):
-    """What to do about a name that a compiler does not know; None if that is not known."""
+    """Returns a hint for a name that a compiler does not know, or None."""
     if cuda_names and name in OLD_NAMES:
-        return '"%s" is of an older CUDA: write %s' % (name, OLD_NAMES[name])
+        return '"%s" is from an older CUDA: write %s' % (name, OLD_NAMES[name])
     if name in OTHERWISE:
         return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
     if TEXTURE.fullmatch(name):
@@ -63,16 +63,16 @@ def hint(name, device_headers, cuda_names=False):
     if GRID.fullmatch(name):
         return '"%s": the blocks of a grid cannot wait for each other; make it two launches (%s)' % (name, BY_HAND)
     if HOST.fullmatch(name):
-        return '"%s" is for the host: a kernel source has kernels alone (%s)' % (name, BY_HAND)
+        return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, BY_HAND)
     if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
         return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
     return None
 
 
 def of_cub(names):
-    """What to do about a name of CUB's."""
+    """Returns a hint for names of CUB."""
     if any(name.startswith("Device") for name in names):
-        return "CUB's functions for a device are for the host: a kernel source has kernels alone (%s)" % BY_HAND
+        return "CUB's functions for a device are for the host: a kernel source contains only kernels (%s)" % BY_HAND
     others = [name for name in names if name != "cub"]
     if others:
         return '"cub::%s": %s' % (others[0], cuda_headers.CUB_HAS)
@@ -88,8 +88,8 @@ def is_cuda_name(name, device_headers):
 
 
 def explain(text, device_headers, cuda_names):
-    """What the user sees of a compile that failed: if headers are refused, a sentence for each and no more, since the
-    other errors come of these; else what the compiler said, and what to do."""
+    """Returns the output for a failed compile. If headers are refused, only a sentence for each, because they cause the
+    other errors; otherwise the compiler's messages and the hints."""
     refused = of_headers(text.splitlines(), device_headers)
     if refused:
         return show(refused)
@@ -97,7 +97,7 @@ def explain(text, device_headers, cuda_names):
 
 
 def of_headers(lines, device_headers):
-    """(file, line, what to do) for each header that is refused, or not there, and is CUDA's."""
+    """Returns (file, line, hint) for each CUDA header that is refused or missing."""
     found = []
     for i, line in enumerate(lines):
         refused, missing, error = cuda_headers.REFUSED.match(line), cuda_headers.MISSING.search(line), ERROR.match(line)
@@ -111,8 +111,8 @@ def of_headers(lines, device_headers):
 
 
 def without_notes_of_system(text):
-    """A compiler's messages without the notes on lines of the system's headers: the macros that declare a function of the
-    C library take a page."""
+    """Returns a compiler's messages without notes on system headers, where the macros that declare a function of the C
+    library take a page."""
     kept, chain, dropping = [], [], False
     for line in text.splitlines(keepends=True):
         place = PLACE.match(line)
@@ -129,7 +129,7 @@ def without_notes_of_system(text):
 
 
 def of_compiler(text, device_headers, cuda_names=False):
-    """(file, line, what to do) for errors that a compiler reported, each name once."""
+    """Returns (file, line, hint) for a compiler's errors, each name once."""
     found, lines, seen = [], text.splitlines(), set()
     for i, line in enumerate(lines):
         match = ERROR.match(line)
@@ -139,7 +139,7 @@ def of_compiler(text, device_headers, cuda_names=False):
             place = find_include(lines[:i], (device_headers, os.path.dirname(match["file"]) + os.sep))
             if place and CUDA_HEADER not in seen:
                 seen.add(CUDA_HEADER)
-                why = "what is included here includes CUDA's own headers: a kernel source has kernels alone (%s)" % BY_HAND
+                why = "the header included here includes CUDA's own headers: a kernel source contains only kernels (%s)" % BY_HAND
                 found.append((*place, why))
             continue
         said = None
@@ -154,7 +154,7 @@ def of_compiler(text, device_headers, cuda_names=False):
                 if clc.WORDS.fullmatch(name):
                     said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
-            said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
+            said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % BY_HAND
         if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
             where = "#ifdef __NVCC__" if cuda_names else "#if RILL_ON_CUDA"
             said = "asm is for one kind of processor: PTX stands in an %s, with C++ in the #else" % where
@@ -167,7 +167,7 @@ def of_compiler(text, device_headers, cuda_names=False):
 
 
 def is_of_host(lines):
-    """Whether the first of these lines is an error about a function of the C library, which GPUs have not."""
+    """Returns whether the first line is an error about a C library function that GPUs do not have."""
     host = "__host__ function" in lines[0]
     for line in itertools.takewhile(lambda line: not ERROR.match(line), lines[1:]):
         place = PLACE.match(line)
@@ -177,12 +177,12 @@ def is_of_host(lines):
 
 
 def excerpt(lines, i):
-    """The source's line that a compiler shows after an error, without the line's number."""
+    """Returns the source line that a compiler shows after an error, without its number."""
     return re.sub(r"^\s*\d*\s*\|", "", lines[i + 1]) if i + 1 < len(lines) else ""
 
 
 def find_include(lines, foreign):
-    """The user's #include that led, through no other of the user's, to the place which the next line is about."""
+    """Returns the innermost #include in the user's files that led to the place of the next line."""
     places, inwards = [], True
     for line in reversed(lines):
         match = INCLUDED.match(line)
@@ -197,7 +197,7 @@ def find_include(lines, foreign):
 
 
 def of_linker(text, files, device_headers, cuda_names=False):
-    """The same for functions that a linker did not find, each once; and whether that was all that it said."""
+    """Returns (file, line, hint) for each function that a linker did not find, and whether all of them were located."""
     names = list(dict.fromkeys(re.findall(r"[\w:~]+|.*", name)[0] for name in UNDEFINED.findall(text)))
     found = []
     for name in names:
@@ -208,7 +208,7 @@ def of_linker(text, files, device_headers, cuda_names=False):
 
 
 def find_use(name, files):
-    """The first place where a source seems to call a function; (None, 0) if there is none."""
+    """Returns the first place where a source seems to call a function, or (None, 0)."""
     call = re.compile(r"\b%s\s*\(" % re.escape(name))
     declaration = re.compile(r"^[\w\s:<>*&,()\"]*[\w*&>]\s+[*&]*%s\s*\([^{}]*\)[^{}]*;\s*$" % re.escape(name))
     for path in files:
