@@ -11,23 +11,23 @@ enum { BENCH_COLUMNS = 5 };
 struct bench {
   rill_device device;
   rill_device_info info;
-  rill_kernel kernel;   /* stream_copy_f32; the null handle if there are no kernels for the device */
-  char no_kernels[512]; /* why there are none; "": there are */
+  rill_kernel kernel;   /* stream_copy_f32; null if there are no kernels for the device */
+  char no_kernels[512]; /* why there are no kernels; "" if there are */
   bool quick;
-  uint64_t budget_ns; /* for a figure */
-  struct json *json;  /* NULL: tables of text */
+  uint64_t budget_ns; /* per figure */
+  struct json *json;  /* NULL for text tables */
 };
 
 /* ---- measuring ---- */
 
 struct bench_task {
-  bool (*work)(void *user);  /* does or submits one operation; false if that failed, and was complained of */
-  bool (*drain)(void *user); /* waits for what was submitted */
+  bool (*work)(void *user);  /* runs or submits one operation; false after printing an error */
+  bool (*drain)(void *user); /* waits for the submitted operations */
   void *user;
-  bool timed_drain; /* the wait counts: a figure of the device; else one of the calls */
+  bool timed_drain; /* true: include the wait, to measure the device; false: measure the calls */
 };
 
-/* Sets the time of one operation in ns: that of the best batch.  False if an operation failed. */
+/* Returns the time of one operation in the best batch, in ns. Returns false if an operation failed. */
 bool bench_measure(const struct bench *bench, const struct bench_task *task, double *ns);
 
 uint64_t bench_now(void); /* ns */
@@ -41,7 +41,7 @@ struct bench_section {
 void bench_begin(const struct bench *bench, const struct bench_section *section);
 /* NAN stands for a value that does not exist. */
 void bench_row(const struct bench *bench, const struct bench_section *section, const char *what, const double *values);
-void bench_end(const struct bench *bench, const char *left_out); /* why there are no rows; NULL: there are */
+void bench_end(const struct bench *bench, const char *left_out); /* why there are no rows, or NULL */
 
 /* ---- the sections: false if an operation failed ---- */
 
@@ -52,7 +52,7 @@ bool bench_launches(const struct bench *bench);
 bool bench_peers(const struct bench *bench);
 bool bench_graphs(const struct bench *bench);
 
-/* ---- what they share ---- */
+/* ---- shared by the sections ---- */
 
 /* A launch of one thread that copies one number. */
 struct bench_launch {

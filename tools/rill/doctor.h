@@ -1,4 +1,4 @@
-/* rill doctor: the parts that look for mistakes, each in one area, and how they report what they find. */
+/* rill doctor: the checks, each for one area, and the functions that report findings. */
 #ifndef RILL_TOOL_DOCTOR_H
 #define RILL_TOOL_DOCTOR_H
 
@@ -7,8 +7,8 @@
 #include <rill/rill.h>
 
 struct doctor {
-  const char *root;  /* stands before /dev, /proc and /sys: "" outside tests */
-  bool in_container; /* of a kind that leaves a mark */
+  const char *root;  /* prefix of /dev, /proc and /sys; "" outside tests */
+  bool in_container; /* of a kind that can be detected */
   struct json *json; /* NULL: lines of text */
   unsigned warnings, failures;
 };
@@ -19,17 +19,17 @@ enum severity {
   SEVERITY_FAILURE  /* a device that the machine has does not work */
 };
 
-/* What is reported.  A command of NULL: nothing is to be done, or only its owner knows what. */
+/* A finding. If `command` is NULL, there is nothing to do, or only the owner of the machine knows what. */
 struct finding {
   enum severity severity;
   const char *area, *check; /* "hip", "device_file_group": for scripts, so they never change */
-  const char *command;      /* what mends it, for a shell */
+  const char *command;      /* shell command that fixes it */
 };
 
 void doctor_report(struct doctor *doctor, const struct finding *finding, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reports a failure and returns true, so that a chain of causes ends with the first one that holds. */
+/* Reports a failure and returns true, so that a chain of causes stops at the first match. */
 #define DOCTOR_FAIL(doctor, area, check, command, ...) \
   (doctor_report((doctor), &(struct finding){ SEVERITY_FAILURE, (area), (check), (command) }, __VA_ARGS__), true)
 #define DOCTOR_WARN(doctor, area, check, command, ...) \
@@ -45,9 +45,10 @@ void doctor_hip(struct doctor *doctor);
 void doctor_mpi(struct doctor *doctor);
 void doctor_system(struct doctor *doctor);
 
-/* ---- what they share ---- */
+/* ---- shared by the areas ---- */
 
-/* The devices of a backend.  `why` says why there is none, or no further one; `hint` what rill advises, or "". */
+/* The devices of a backend. `why` is the reason why there is none, or no further one; `hint` is the advice of rill,
+ * or "". */
 struct doctor_devices {
   const char *backend;
   uint32_t count;
@@ -61,17 +62,17 @@ void doctor_find_devices(const char *backend, uint32_t id, struct doctor_devices
 /* Creates a context on each device and uses it.  Reports the devices that fail; true if none does. */
 bool doctor_try_devices(struct doctor *doctor, const struct doctor_devices *devices);
 
-/* Reports "2 devices ...", and why that is less than `present`: variables that are set, or something unknown. */
+/* Reports "2 devices ...". If these are fewer than `present`, also reports why: variables that are set, or unknown. */
 void doctor_report_devices(struct doctor *doctor, const struct doctor_devices *devices, uint32_t present,
                            const char *const *masks);
 
-/* Reports which of these variables are set, as the reason for there being no device. */
+/* Reports which of these variables are set, as the reason why there is no device. */
 bool doctor_blame_mask(struct doctor *doctor, const char *area, const char *const *masks);
 
 /* Reports that the backend is not built in. */
 bool doctor_blame_build(struct doctor *doctor, const struct doctor_devices *devices);
 
-/* How a device file comes into being. */
+/* The ways to create a device file. */
 struct device_file {
   const char *area, *file;
   const char *option; /* of "docker run" */

@@ -1,4 +1,4 @@
-/* JSON on stdout, a value a line. */
+/* JSON on stdout, one value per line. */
 #ifndef RILL_TOOL_JSON_H
 #define RILL_TOOL_JSON_H
 
@@ -7,10 +7,10 @@
 
 enum { JSON_DEPTH = 8 };
 
-/* Zero is a document of which nothing is written. */
+/* A zeroed struct is an empty document. */
 struct json {
   int depth;
-  bool any[JSON_DEPTH]; /* at this depth something is written, so that a comma comes next */
+  bool any[JSON_DEPTH]; /* a value was written at this depth, so a comma comes next */
 };
 
 /* Each writes one value: under `key` in an object; key is NULL in a list and for the document. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a picture may measure: 256 MiB of pixels. */
+/* Size limits of a picture: 256 MiB of pixels. */
 enum { PICTURE_MAX_SIDE = 65536, PICTURE_MAX_PIXELS = 64 << 20 };
 
 /* Red, green, blue and alpha, 8 bits each, rows from the top without gaps. */
@@ -15,14 +15,14 @@ struct picture {
   uint8_t *pixels;
 };
 
-/* Gives the picture memory for its width and height, or complains. */
+/* Allocates memory for the picture's width and height, or prints an error. */
 bool picture_allocate(struct picture *picture);
 void picture_free(struct picture *picture);
 
-/* Reads a PNG of any kind.  On failure complains once and leaves the picture empty. */
+/* Reads a PNG of any kind. On failure prints one error and leaves the picture empty. */
 bool picture_read(const char *path, struct picture *out);
 
-/* Writes a PNG; `path` is for the complaint. */
+/* Writes a PNG; `path` is for the error message. */
 bool picture_write(const struct picture *picture, FILE *file, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* The demo's job: filter a picture tile by tile, on several streams that events alone keep in order. */
+/* The demo's job: filter a picture tile by tile, on several streams that are ordered only by events. */
 #ifndef RILL_TOOL_PIPELINE_H
 #define RILL_TOOL_PIPELINE_H
 
@@ -16,8 +16,8 @@ struct pipeline_options {
   rill_device device;
   uint32_t streams;  /* 1: one for all; 2: copies, kernels; 3 and more: upload, download, the rest for kernels */
   uint32_t tile;     /* edge in pixels */
-  bool lone_threads; /* one thread for each block of the blur, not 256 that meet at barriers: better on a CPU */
-  bool graph;        /* then once more, captured as a graph and replayed */
+  bool lone_threads; /* one thread per block of the blur instead of 256 with barriers; faster on a CPU */
+  bool graph;        /* also capture the job as a graph and replay it */
 };
 
 /* When the work was submitted and ran; in milliseconds. */
@@ -25,7 +25,7 @@ struct pipeline_times {
   struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
   size_t bar_count;
   double span;   /* on the device, from the first start to the last end */
-  double submit; /* that the host needed to submit everything */
+  double submit; /* time of the host to submit everything */
   double host;   /* from the first submission until the host saw the end */
 };
 
@@ -34,11 +34,11 @@ struct pipeline_result {
   uint32_t tracks; /* streams */
   const char *track_names[PIPELINE_MAX_STREAMS];
   struct pipeline_times on_streams, replay; /* replay: if there is a graph */
-  size_t nodes;                             /* of the graph; 0: none was asked for */
+  size_t nodes;                             /* of the graph; 0 if there is none */
   double capture, instantiate;              /* milliseconds, once for all replays */
 };
 
-/* How many tiles a picture is cut into. */
+/* Returns the number of tiles of a picture. */
 uint64_t pipeline_tile_count(const struct picture *picture, uint32_t tile);
 
 /* Filters `in` into `out`, which has its size and memory.  Complains when it fails. */
