@@ -6,7 +6,7 @@ static const char *fault_of(gpu_result result) {
     case GPU_ECC_UNCORRECTABLE: return "its memory has an error that cannot be corrected";
     case GPU_LINK_UNCORRECTABLE: return "a link between GPUs has an error that cannot be corrected";
     case GPU_CONTAINED: return "an error of the hardware or of a peer's memory was contained";
-    case GPU_ILLEGAL_ADDRESS: return "a kernel or copy accessed memory that is unmapped or not its own";
+    case GPU_ILLEGAL_ADDRESS: return "a kernel or copy accessed an address that is unmapped or not its own";
     case GPU_LAUNCH_TIMEOUT: return "a kernel ran longer than the system allows";
     case GPU_ASSERT: return "an assertion in a kernel failed";
     case GPU_STACK_ERROR: return "the stack of a kernel overflowed or was overwritten";

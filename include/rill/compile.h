@@ -1,7 +1,7 @@
 /* rill/compile.h: compile kernels at run time.
  *
- *  A kernel source in the dialect of rill/device/kernel.h is compiled for one device, by the vendor's run-time
- *  compiler for a GPU and by the host's C++ compiler for the CPU. The result is an ordinary module:
+ * A kernel source in the dialect of rill/device/kernel.h is compiled for one device, by the vendor's run-time
+ * compiler for a GPU and by the host's C++ compiler for the CPU. The result is an ordinary module:
  *
  *     const char *source = "#include <rill/device/kernel.h>\n"
  *                          "RILL_KERNEL(scale, int n, float a, float *x) {\n"
@@ -15,10 +15,10 @@
  *
  * Headers are passed to the call as strings; the headers of the dialect are always available.
  *
- *  Compiling takes tens of milliseconds to seconds, so results are cached on disk for the current user.
- *  docs/guides/COMPILING.md describes the cache and how to disable it. The thing people get wrong: values that change
- *  from call to call belong in kernel arguments, not in the source or in -D options, where each value needs another
- *  compilation.
+ * Compiling takes tens of milliseconds to seconds, so results are cached on disk for the current user.
+ * docs/guides/COMPILING.md describes the cache and how to disable it. The thing people get wrong: values that change
+ * from call to call belong in kernel arguments, not in the source or in -D options, where each value needs another
+ * compilation.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */

@@ -1,8 +1,8 @@
 /* rill/dlpack.h: exchanges arrays with PyTorch, CuPy, NumPy, JAX and others through DLPack, without a copy.
  *
- *  DLPack is a common struct of these libraries. It holds an address, a device, a shape, and a function that the
- *  consumer calls when it no longer uses the memory. In Python the struct is passed in a capsule named
- *  "dltensor_versioned".
+ * DLPack is a common struct of these libraries. It holds an address, a device, a shape, and a function that the
+ * consumer calls when it no longer uses the memory. In Python the struct is passed in a capsule named
+ * "dltensor_versioned".
  *
  *     int64_t shape[] = { rows, columns };
  *     rill_tensor tensor = RILL_TENSOR_INIT;              // of memory of rill_alloc or a pool

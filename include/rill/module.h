@@ -1,6 +1,6 @@
 /* rill/module.h: modules from machine code of other compilers, and control over when code is loaded.
  *
- *  Most programs need only rill/kernel.h: rill_module_load, or the first launch by reference, loads a bundle.
+ * Most programs need only rill/kernel.h: rill_module_load, or the first launch by reference, loads a bundle.
  *
  *     rill_module module;                                              // from another compiler
  *     rill_module_load_image(device, cubin, cubin_size, &module);

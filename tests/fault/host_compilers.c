@@ -132,7 +132,7 @@ static void makes_nothing(void) {
 }
 
 static void makes_garbage(void) {
-  check_script(": > \"$out\"", RILL_ERROR_BACKEND, "made 0 bytes that cannot be loaded");
+  check_script(": > \"$out\"", RILL_ERROR_BACKEND, "wrote 0 bytes that cannot be loaded");
   check_script("echo garbage > \"$out\"", RILL_ERROR_BACKEND, "it is shorter than an ELF header");
   check_script("head -c 100000 /dev/zero > \"$out\"", RILL_ERROR_BACKEND, "it is not an ELF file");
   check_script("c++ \"$@\" && head -c 3000 \"$out\" > \"$tmp/part\" && mv \"$tmp/part\" \"$out\"", RILL_ERROR_BACKEND,

@@ -96,7 +96,7 @@ static void check_fault(rill_status launched, const char *text, const char *more
 
 static void at_null_and_an_offset(void) {
   label = "step 3";
-  const char *const texts[] = { "kernel \"store\", launch \"step 3\"", "not there, at 0x40", "[11 SIGSEGV]", NULL };
+  const char *const texts[] = { "kernel \"store\", launch \"step 3\"", "unmapped memory, at 0x40", "[11 SIGSEGV]", NULL };
   must(store_at(stream, 0x40));
   check_lost(texts);
 }
@@ -109,7 +109,7 @@ static uintptr_t unmapped(void) {
   return (uintptr_t)page;
 }
 
-static void at_unmapped_memory(void) { check_fault(store_at(stream, unmapped()), "\"store\"", "not there"); }
+static void at_unmapped_memory(void) { check_fault(store_at(stream, unmapped()), "\"store\"", "unmapped memory"); }
 
 static void at_no_address(void) {
   check_fault(store_at(stream, (uintptr_t)1 << 60), "\"store\"", "that no memory can have");

@@ -361,7 +361,7 @@ WORDS = "no one two three four five six seven eight nine ten eleven twelve".spli
 def counts(tree):
     """Numbers that pages state of what can be counted: what any page says, and what is counted in which file."""
     stated = (
-        (r"\b(\w+) shapes of loops", "tests/bench/shapes.def", r"^(?:SHAPE|LOOP)\("),
+        (r"\b(\w+) loop shapes", "tests/bench/shapes.def", r"^(?:SHAPE|LOOP)\("),
         (r"\bThese (\w+) commands", "docs/guides/FIRST_RUN_ON_AMD.md", r"^## \d+\. "),
     )
     problems, count = [], 0

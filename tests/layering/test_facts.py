@@ -29,7 +29,7 @@ PLANTED = [
     ("figures", "README.md", r"\| record event \| (\d+) \|", r"| record event | 1\1 |", 'no row "record event" with 1\\d+'),
     ("figures", "docs/PERFORMANCE.md", r"\| 215\.9 \| 270\.7 \|", "| 215.9 | 280.7 |", 'no row "wait for event" with 216, 271'),
     ("figures", "README.md", r"(Some operations are slower)", r"A call takes 987654 ns. \1", "987654 ns is not in docs/PERFORMANCE.md"),
-    ("counts", "docs/results/LOOP_SHAPES.md", r"runs \d+ shapes", "runs 80 shapes", "says 80, and tests/bench/shapes.def has \\d+$"),
+    ("counts", "docs/results/LOOP_SHAPES.md", r"runs \d+ loop shapes", "runs 80 loop shapes", "says 80, and tests/bench/shapes.def has \\d+$"),
     ("counts", "docs/guides/FIRST_RUN_ON_AMD.md", r"(?m)^## 10\. ", "## ", "says ten, and .* has 9$"),
     ("versions", "meson.build", r"  version: '0\.1\.0'", "  version: '0.1.1'", "base.h is of 0.1.0, meson.build of 0.1.1\nCHANGELOG.md begins with 0.1.0"),
     ("versions", "docs/guides/EMBEDDING.md", r"`\.so\.0\.1\.0`", "`.so.0.0.9`", "so.0.0.9, and meson.build is of 0.1.0$"),

@@ -147,8 +147,8 @@ static void refusals_at_the_start(void) {
   (void)snprintf(fail, sizeof fail, "RILL_FAKE_FAIL=%s:1:999", count);
   (void)snprintf(masked, sizeof masked, "%s=-1", mask);
   (void)snprintf(named, sizeof named, "RILL_TEST_REASON=%s is \"-1\"", mask);
-  (void)snprintf(counted, sizeof counted, "RILL_TEST_REASON=%s gives 999", count);
-  (void)snprintf(started, sizeof started, "RILL_TEST_REASON=%s gives ", init);
+  (void)snprintf(counted, sizeof counted, "RILL_TEST_REASON=%s returned 999", count);
+  (void)snprintf(started, sizeof started, "RILL_TEST_REASON=%s returned ", init);
   /* The last one is for HIP, which obeys the mask of CUDA where it has none of its own. */
   const char *const cases[][3] = {
     { "RILL_FAKE_DEVICES=0", NULL, NULL },

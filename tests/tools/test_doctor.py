@@ -216,7 +216,7 @@ class Cuda(DoctorTest):
         self.warns("devices_missing", "the kernel lists 2 GPUs, of which the driver counts 1", "dmesg")
 
     def test_something_else(self):
-        self.fails("unknown", "gives 999", "dmesg", RILL_FAKE_INIT="999")
+        self.fails("unknown", "returned 999", "dmesg", RILL_FAKE_INIT="999")
 
     def test_a_device_that_cannot_be_used(self):
         self.fails("device_use", "cuda:0 is there, but cannot be used: ", "nvidia-smi",

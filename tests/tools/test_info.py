@@ -27,7 +27,7 @@ class Info(ToolTest):
         self.assertEqual(self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2")["features"]["peer"], peer)
         lacking = self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")["features"]["peer"]
         self.assertFalse(lacking["supported"])
-        self.assertIn("no other device's memory", lacking["why"])
+        self.assertIn("cannot access any other device's memory", lacking["why"])
         text = self.succeed("info", "cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")
         self.assertIn(f"  peer                    no: {lacking['why']}\n", text)
 

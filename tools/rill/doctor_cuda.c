@@ -96,10 +96,10 @@ static bool blame_versions(struct doctor *doctor, const struct doctor_devices *d
 }
 
 /* The driver's own word for it; older ones have others. */
-static bool is_mismatch(const struct doctor_devices *devices) { return strstr(devices->why, "gives 803 ") != NULL; }
+static bool is_mismatch(const struct doctor_devices *devices) { return strstr(devices->why, "returned 803 ") != NULL; }
 
 static bool blame_fabric(struct doctor *doctor, const struct doctor_devices *devices) {
-  if (strstr(devices->why, "gives 802 ") == NULL) return false;
+  if (strstr(devices->why, "returned 802 ") == NULL) return false;
   return DOCTOR_FAIL(doctor, "cuda", "fabric_manager", "sudo systemctl start nvidia-fabricmanager",
                      "the GPUs are joined by NVSwitch, whose service does not run: %s", devices->why);
 }

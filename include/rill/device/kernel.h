@@ -1,6 +1,6 @@
 /* rill/device/kernel.h: the header of kernel sources.
  *
- * A kernel source is C++17 in the common dialect of CUDA and HIP. rillcc compiles it with nvcc and hipcc, or with
+ * A kernel source is C++17 in the common dialect of CUDA and HIP.  rillcc compiles it with nvcc and hipcc, or with
  * clang alone if neither CUDA nor HIP is installed, and with the host's C++ compiler:
  *
  *     #include <rill/device/kernel.h>
@@ -24,21 +24,24 @@
  *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__ __align__
  *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
  *   __syncthreads __syncthreads_count _and _or __threadfence_block __threadfence __threadfence_system
- *   atomicAdd Sub Exch CAS Min Max And Or Xor on int, unsigned, integers of 8 bytes; Add and Exch on float and
- *  atomicInc Dec double; Inc and Dec on unsigned. Relaxed order, device scope; the suffixes _block and _system select
- *  another scope rill_atomic_min rill_atomic_max on float and double rill_shuffle rill_ballot rill_vote_all ...
- *  between the threads of a warp: rill/device/warp.h rill_warp_sum rill_block_sum and _min and _max over all threads
- *  of a warp or block: rill/device/reduce.h __ldg __ldca __ldcg __ldcs __ldlu __ldcv __stwb __stcg __stcs __stwt
- *  loads and stores with cache hints rill_half rill_bfloat16 16-bit floating-point types: rill/device/half.h min max,
- *  and sqrtf fabsf fminf fmaxf floorf ceilf truncf rintf fmaf, their double forms, and other functions of <cmath>
- *  that all three compilers have; assert and printf rill_load_acquire(p) rill_store_release(p, v) 4-byte or 8-byte
- *  integers shared with the host or other devices rill_pause() pauses between polls rill_clock_ns() a clock in
- *  nanoseconds, for time limits
+ *   atomicAdd Sub Exch CAS Min Max And Or Xor         on int, unsigned, integers of 8 bytes; Add and Exch on float and
+ *   atomicInc Dec                                     double; Inc and Dec on unsigned.  Relaxed order, device scope;
+ *                                                     the suffixes _block and _system select another scope
+ *   rill_atomic_min rill_atomic_max                   on float and double
+ *   rill_shuffle rill_ballot rill_vote_all ...        between the threads of a warp: rill/device/warp.h
+ *   rill_warp_sum rill_block_sum and _min and _max    over all threads of a warp or block: rill/device/reduce.h
+ *   __ldg __ldca __ldcg __ldcs __ldlu __ldcv __stwb __stcg __stcs __stwt    loads and stores with cache hints
+ *   rill_half rill_bfloat16                           16-bit floating-point types: rill/device/half.h
+ *   min max, and sqrtf fabsf fminf fmaxf floorf ceilf truncf rintf fmaf, their double forms, and other
+ *   functions of <cmath> that all three compilers have; assert and printf
+ *   rill_load_acquire(p) rill_store_release(p, v)     4-byte or 8-byte integers shared with the host or other devices
+ *   rill_pause()                                      pauses between polls
+ *   rill_clock_ns()                                   a clock in nanoseconds, for time limits
  *
  * Parameters have C types, so that C programs can pass them.  The name of a kernel is the name of a C function, so it
  * must not be the name of another function that the compiler knows (clock, index).
  *
- * The thing people get wrong: a launch is rounded up to whole blocks, so a kernel must compare its index with n. On
+ * The thing people get wrong: a launch is rounded up to whole blocks, so a kernel must compare its index with n.  On
  * the CPU the threads of a block without barriers run one after another, so a thread that polls for another thread of
  * its block never returns.
  *
