@@ -249,6 +249,7 @@ def write_layout():
         group("Reference", folder("reference")),
         group("Results", [tab("docs/PERFORMANCE.md", "PERFORMANCE"), *folder("results")]),
         '<tab type="user" url="@ref EXAMPLES" title="Examples"/>',
+        tab("docs/examples/gpt2/GPT2.md", "GPT2"),
         group("Project", [tab(path, name) for path, name in OTHER_PAGES.items() if path != "README.md"]),
     ]
     layout = output / "layout.xml"
