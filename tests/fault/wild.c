@@ -96,7 +96,8 @@ static void check_fault(rill_status launched, const char *text, const char *more
 
 static void at_null_and_an_offset(void) {
   label = "step 3";
-  const char *const texts[] = { "kernel \"store\", launch \"step 3\"", "unmapped memory, at 0x40", "[11 SIGSEGV]", NULL };
+  const char *const texts[] = { "kernel \"store\", launch \"step 3\"", "unmapped memory, at 0x40", "[11 SIGSEGV]",
+                                NULL };
   must(store_at(stream, 0x40));
   check_lost(texts);
 }
