@@ -184,7 +184,10 @@ class Quickstart(unittest.TestCase):
             self.assertEqual(log.read().count("Compiling"), 3)
 
     def test_progress_on_a_terminal(self):
-        ours, theirs = pty.openpty()
+        try:
+            ours, theirs = pty.openpty()
+        except OSError as error:  # a root without /dev/pts
+            self.skipTest(str(error))
         done = self.run_it("demo", stdout=theirs, STEPS="4")
         os.close(theirs)
         text = b""
