@@ -43,10 +43,10 @@ struct rill__node_page {
   struct rill__graph *graph;
   struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  uint32_t first; /* serial of the first node */
-  uint32_t live;  /* nodes that have not been removed */
-  bool empty;     /* the nodes only have ids, numbers and kinds */
-  bool gone;      /* the nodes belong to no graph any more */
+  uint32_t first;    /* serial of the first node */
+  uint32_t live;     /* nodes that have not been removed */
+  bool empty;        /* the nodes only have ids, numbers and kinds */
+  _Atomic bool gone; /* the nodes belong to no graph any more; also set without the lock */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
