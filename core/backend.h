@@ -510,10 +510,10 @@ struct rill__graph_table {
    * captured into a native graph, which `end` returns; 0 if there was nothing, or on failure.  After `end` the stream
    * is not capturing natively, whatever `end` returned.  In graphs that are instantiated, the native graph is a node of
    * kind RILL_NODE_OTHER. */
-  rill_status (*others_begin)(struct rill__stream *stream);
-  bool (*others_have_work)(struct rill__stream *stream);
-  rill_status (*others_end)(struct rill__stream *stream, uintptr_t *out);
-  void (*others_destroy)(struct rill__device *device, uintptr_t graph);
+  rill_status (*foreign_begin)(struct rill__stream *stream);
+  bool (*foreign_has_work)(struct rill__stream *stream);
+  rill_status (*foreign_end)(struct rill__stream *stream, uintptr_t *out);
+  void (*foreign_destroy)(struct rill__device *device, uintptr_t graph);
 };
 
 /* How DLPack and the array API identify a backend's memory and streams (rill/dlpack.h). */
@@ -603,8 +603,8 @@ struct rill__backend {
   CALL(graph, update, "graph_update")                \
   CALL(graph, set, "graph_set")                      \
   CALL(graph, upload, "graph_upload")                \
-  CALL(graph, others_begin, "capture_begin_others")  \
-  CALL(graph, others_end, "capture_end_others")
+  CALL(graph, foreign_begin, "capture_begin_others") \
+  CALL(graph, foreign_end, "capture_end_others")
 
 enum rill__call {
 #define RILL__CALL_NUMBER(table, slot, word) RILL__CALL_##table##_##slot,

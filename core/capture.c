@@ -54,7 +54,7 @@ static rill_status begin_settled(struct rill__stream *stream, struct rill__captu
                                  const rill_graph_node *after) {
   rill__ref(&stream->base);
   if (start->into != NULL) rill__ref(&start->into->base);
-  rill__held_settle(stream);
+  rill__held_wait_submitted(stream);
   const rill_status status =
       start->into != NULL ? begin_to_graph(stream, start, after) : rill__capture_begin(stream, start);
   if (start->into != NULL) rill__unref(&start->into->base);
@@ -117,7 +117,7 @@ rill_status rill_stream_capture_id(rill_stream stream, uint64_t *out) {
   struct rill__capture_state state;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  rill__capture_look(s, &state);
+  rill__capture_query(s, &state);
   *out = state.id;
   return RILL_OK;
 }
@@ -129,7 +129,7 @@ rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out) {
   struct rill__capture_state state;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  rill__capture_look(s, &state);
+  rill__capture_query(s, &state);
   out->id = state.graph;
   return RILL_OK;
 }

@@ -131,7 +131,7 @@ rill_status rill_event_is_recorded(rill_event event, bool *out) {
 rill_status rill_event_is_ready(rill_event event, bool *out) {
   RILL_ENTER_EVENT(false);
   struct rill__event *point = NULL;
-  RILL_TRY(rill__event_ask(e, &point, out));
+  RILL_TRY(rill__query_event(e, &point, out));
   if (*out) RILL__NOTE_ORDER(seen_event, point);
   return RILL_OK;
 }
@@ -154,7 +154,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_EVENT_WAIT, &event->base);
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
-    const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
+    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
     if (status == RILL_OK) rill__event_seen(point, &asked, &where);
@@ -237,7 +237,7 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
   }
   for (int i = 0; i < 2; i++) {
     bool ready = false;
-    RILL_TRY(rill__event_ask(pair[i], &points[i], &ready)); /* the record may have been held until now */
+    RILL_TRY(rill__query_event(pair[i], &points[i], &ready)); /* the record may have been held until now */
     RILL_REQUIRE(ready, RILL_ERROR_NOT_READY,
                  "%s, %s, is not complete" RILL_HINT "call rill_event_synchronize on it first", which[i],
                  rill__name_of(&pair[i]->base).text);

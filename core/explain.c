@@ -30,7 +30,7 @@ static bool is_complete_now(struct rill__stream *stream) {
   if (rill__known_idle(stream)) return true;
   if (atomic_load(&stream->base.device->lost) != RILL_OK) return false;
   rill__errors_suspend();
-  const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
+  const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
   if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
       RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK) {
     complete = false;

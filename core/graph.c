@@ -51,14 +51,14 @@ rill_status rill_graph_add_kernel(rill_graph graph, const rill_graph_node *after
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_TRY(rill__graph_check_device(building.graph, &k->base));
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, rill__launch(s, k, launch, args, arg_count));
+  return rill__building_finish(&building, rill__launch(s, k, launch, args, arg_count));
 }
 
 rill_status rill_graph_add_copy(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                 const void *src, size_t n, rill_graph_node *out) {
   RILL_ENTER_NODE();
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, rill__copy_line(self, s, dst, src, n));
+  return rill__building_finish(&building, rill__copy_line(self, s, dst, src, n));
 }
 
 rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
@@ -75,7 +75,7 @@ rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *afte
     .dst_pitch = dst_pitch,
     .src_pitch = src_pitch,
   };
-  return rill__building_give(&building, rill__copy_submit(self, s, &copy));
+  return rill__building_finish(&building, rill__copy_submit(self, s, &copy));
 }
 
 rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -84,14 +84,14 @@ rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *afte
   struct rill__copy_3d asked;
   RILL_TRY(rill__building_check(&building));
   RILL_TRY(rill__copy_3d_read(&asked, copy));
-  return rill__building_give(&building, rill__copy_submit(self, s, &asked));
+  return rill__building_finish(&building, rill__copy_submit(self, s, &asked));
 }
 
 rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                 const void *pattern, size_t pattern_size, size_t count, rill_graph_node *out) {
   RILL_ENTER_NODE();
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, rill__fill_line(s, dst, pattern, pattern_size, count));
+  return rill__building_finish(&building, rill__fill_line(s, dst, pattern, pattern_size, count));
 }
 
 rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
@@ -107,7 +107,7 @@ rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *afte
     .pattern = pattern,
     .pattern_size = pattern_size,
   };
-  return rill__building_give(&building, rill__fill_submit(s, &fill));
+  return rill__building_finish(&building, rill__fill_submit(s, &fill));
 }
 
 rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -118,7 +118,7 @@ rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *af
   RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
   RILL_TRY(rill__operation_host_call(building.graph->base.device, fn, user, &operation));
-  return rill__building_give(&building, rill__capture_add(s, operation, &taken));
+  return rill__building_finish(&building, rill__capture_add(s, operation, &taken));
 }
 
 rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -126,7 +126,7 @@ rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after,
   RILL_ENTER_NODE();
   (void)s;
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, RILL_OK);
+  return rill__building_finish(&building, RILL_OK);
 }
 
 rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -137,7 +137,7 @@ rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node 
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__graph_check_event(building.graph, e, true));
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, rill__capture_record(s, e, RILL_EVENT_EXTERNAL, &taken));
+  return rill__building_finish(&building, rill__capture_record(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
 
 rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -148,7 +148,7 @@ rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *a
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__graph_check_event(building.graph, e, false));
   RILL_TRY(rill__building_check(&building));
-  return rill__building_give(&building, rill__capture_wait(s, e, RILL_EVENT_EXTERNAL, &taken));
+  return rill__building_finish(&building, rill__capture_wait(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
 
 rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_graph_node to) {
@@ -178,7 +178,7 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
   rill__graphs_lock();
   rill__graph_renumber(g);
   for (uint32_t i = 0; i < g->count && found <= nth; i++) {
-    if (!rill__operation_is_called(g->nodes[i]->operation, label)) continue;
+    if (!rill__operation_has_name(g->nodes[i]->operation, label)) continue;
     if (found++ == nth) out->id = rill__node_id(g->nodes[i]);
   }
   rill__graphs_unlock();

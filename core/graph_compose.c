@@ -137,7 +137,7 @@ rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after,
   rill__graphs_lock();
   const rill_status status = add_child(&building, c, join);
   rill__graphs_unlock();
-  return rill__building_give(&building, status);
+  return rill__building_finish(&building, status);
 }
 
 /* ---- memory ---- */
@@ -151,7 +151,7 @@ rill_status rill_graph_add_alloc(rill_graph graph, const rill_graph_node *after,
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
   RILL_TRY(rill__pool_default(s->base.device, &pool));
   struct rill__request request = { .size = size, .alignment = 1 };
-  return rill__building_give(&building, rill__pool_alloc(self, pool, s, &request, p));
+  return rill__building_finish(&building, rill__pool_alloc(self, pool, s, &request, p));
 }
 
 rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, size_t after_count, void *p,
@@ -164,7 +164,7 @@ rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, 
                "no node of the graph allocates %p" RILL_HINT
                "free memory that the graph does not allocate with rill_free or rill_free_async",
                p);
-  return rill__building_give(&building, RILL_OK);
+  return rill__building_finish(&building, RILL_OK);
 }
 
 /* ---- user objects ---- */

@@ -22,9 +22,9 @@ static void start_timeline(const struct rill__settings *settings) {
 
 static void start_observers(void) {
   rill__fault_start();
-  const struct rill__settings *const asked_for = rill__settings();
-  if (asked_for->deadline_ns != 0 || asked_for->report_signal != 0)
-    rill__reports_start(asked_for->deadline_ns, asked_for->report_signal);
+  const struct rill__settings *const settings = rill__settings();
+  if (settings->deadline_ns != 0 || settings->report_signal != 0)
+    rill__reports_start(settings->deadline_ns, settings->report_signal);
   if (rill__checks(RILL__CHECK_CRASH)) {
     rill__crash_start();
     rill__observe(RILL__OBSERVER_CRASH, &rill__crash_observer);

@@ -68,7 +68,7 @@ rill_status rill_stream_release(rill_stream stream) {
 
 static bool is_not_held(struct rill__stream *stream) { return !rill__is_held(stream); }
 
-static rill_status give_native(struct rill__stream *stream, uintptr_t *out) {
+static rill_status export_native(struct rill__stream *stream, uintptr_t *out) {
   const uintptr_t native = RILL_ASK(stream, stream, native, stream);
   bool may = true;
   if (native != 0) atomic_store(&rill__is_shared, true);
@@ -85,8 +85,8 @@ static rill_status give_native(struct rill__stream *stream, uintptr_t *out) {
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
   rill__ref(&s->base);
-  rill__held_settle(s);
-  const rill_status status = give_native(s, out);
+  rill__held_wait_submitted(s);
+  const rill_status status = export_native(s, out);
   rill__unref(&s->base);
   return status;
 }
@@ -135,7 +135,7 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   *out = rill__known_idle(s);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
   if (*out || rill__is_held(s)) return RILL_OK;
-  const struct rill__question asked = rill__completion_ask(&rill__core(s)->work);
+  const struct rill__completion_query asked = rill__query_completion(&rill__core(s)->work);
   RILL_TRY(RILL_DISPATCH(s, stream, is_complete, s, out));
   if (*out) rill__completion_remember(&rill__core(s)->work, &asked);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
@@ -207,7 +207,7 @@ static __attribute__((cold)) rill_status join_by_event(struct rill__stream *stre
                                                        uint32_t flags) {
   rill__ref(&stream->base);
   rill__ref(&event->base);
-  rill__held_settle(stream);
+  rill__held_wait_submitted(stream);
   const rill_status status = rill__stream_wait_for(stream, event, flags);
   rill__unref(&event->base);
   rill__unref(&stream->base);
@@ -290,7 +290,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_STREAM_WAIT, &stream->base);
   if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
-    const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
+    const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
     status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
   }

@@ -60,7 +60,7 @@ static void take_out_meeting(struct local_meeting *meeting) {
   meeting->next = NULL;
 }
 
-static void give_to_drop(struct local_work *work) {
+static void queue_drop(struct local_work *work) {
   work->state = LOCAL_OUT;
   work->meeting = NULL;
   work->next = NULL;
@@ -78,7 +78,7 @@ static void drop(struct local_work *work) {
     take_out_meeting(meeting);
     free(meeting);
   }
-  give_to_drop(work);
+  queue_drop(work);
 }
 
 /* Ends a clique.  What is not armed yet is dropped when it is. */
@@ -430,7 +430,7 @@ static void *run(void *unused) {
       local.ready = meeting->next;
       if (local.ready == NULL) local.last_ready = &local.ready;
       if (meeting->clique->dead) {
-        for (uint32_t i = 0; i < meeting->size; i++) give_to_drop(meeting->works[i]);
+        for (uint32_t i = 0; i < meeting->size; i++) queue_drop(meeting->works[i]);
         free(meeting);
         continue;
       }

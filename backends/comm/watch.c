@@ -161,7 +161,7 @@ static bool is_late(struct comm *comm) {
   return true;
 }
 
-static void look_at(struct comm *comm) {
+static void check_one(struct comm *comm) {
   if (is_late(comm)) {
     rill__comm_break(comm, &rill__comm_last_error, true);
   } else {
@@ -210,7 +210,7 @@ static void *run_watch(void *unused) {
       pthread_mutex_unlock(&watch.lock);
       if (started != comm->engine && comm->engine->begin_watch != NULL) comm->engine->begin_watch();
       started = comm->engine;
-      look_at(comm);
+      check_one(comm);
       pthread_mutex_lock(&watch.lock);
       comm->watched_now = false;
       pthread_cond_broadcast(&watch.changed);

@@ -412,7 +412,7 @@ struct cpu_fibers_end rill__cpu_fibers_run(struct cpu_fibers *fibers, const rill
   return end;
 }
 
-_Noreturn void rill__cpu_fibers_give_up(void) {
+_Noreturn void rill__cpu_fibers_abort(void) {
   struct cpu_fibers *const fibers = running;
   fibers->given_up = true;
   fiber_switch(&fibers->current->context, &fibers->worker);

@@ -38,7 +38,7 @@ bool rill__cpu_fibers_are_large(const struct cpu_fibers *fibers);
 /* How a block ended. */
 struct cpu_fibers_end {
   bool given_up;                /* the block was abandoned; free the fibers with rill__cpu_fibers_free */
-  uint32_t at_barrier, in_warp; /* number of threads deadlocked there; 0 after rill__cpu_fibers_give_up */
+  uint32_t at_barrier, in_warp; /* number of threads deadlocked there; 0 after rill__cpu_fibers_abort */
 };
 
 /* Runs all threads of a block, which has at most as many threads as there are stacks. */
@@ -46,7 +46,7 @@ struct cpu_fibers_end rill__cpu_fibers_run(struct cpu_fibers *fibers, const rill
                                            const rill_cpu_block *block);
 
 /* Abandons the block.  Called by one of its threads, on a fiber. */
-_Noreturn void rill__cpu_fibers_give_up(void);
+_Noreturn void rill__cpu_fibers_abort(void);
 
 /* Returns true if the address lies in the guard of one of the stacks. */
 bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);

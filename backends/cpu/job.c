@@ -273,7 +273,7 @@ void rill__cpu_job_help(struct cpu_job *job) {
   if (leave_job(job)) rill__cpu_queue_resume(job->queue);
 }
 
-bool rill__cpu_job_give_up(struct cpu_job *job) {
+bool rill__cpu_job_abort(struct cpu_job *job) {
   atomic_store_explicit(&job->fallen, true, memory_order_relaxed);
   atomic_store_explicit(&job->taken, job->parts, memory_order_relaxed);
   return leave_job(job);

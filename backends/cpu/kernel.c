@@ -92,7 +92,7 @@ static _Thread_local struct running running_kernel;
 #define LOSE(launch, ...)                                                 \
   do {                                                                    \
     (void)rill__device_lost((launch)->inside.device, 0, "", __VA_ARGS__); \
-    rill__cpu_queues_give_up();                                           \
+    rill__cpu_queues_abort();                                             \
   } while (0)
 
 /* A failed assertion ends its block, like on a GPU; other blocks of the launch that have started continue. */
@@ -106,7 +106,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
   }
   LOSE(launch, "%s:%u: %s%s: assertion \"%s\" failed", file, line, rill__cpu_name_of(&launch->inside).text, at,
        expression);
-  if (running_kernel.on_fibers) rill__cpu_fibers_give_up();
+  if (running_kernel.on_fibers) rill__cpu_fibers_abort();
   longjmp(running_kernel.out, 1);
 }
 
@@ -128,7 +128,7 @@ static void check_failed(const char *file, uint32_t line, const uint32_t block[3
   const struct launch *launch = running_kernel.launch;
   LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, rill__cpu_name_of(&launch->inside).text, block[0],
        block[1], block[2], text);
-  rill__cpu_fibers_give_up();
+  rill__cpu_fibers_abort();
 }
 
 static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state);

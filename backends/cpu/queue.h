@@ -20,7 +20,7 @@
  *
  * On a lost device, operations that have not started are ended without being run, except those with `when_lost`.  Every
  * queue therefore drains, unless one of its operations never ends.  Waits do not depend on that:
- * rill__cpu_queues_give_up wakes all waiters, and no wait starts after it.
+ * rill__cpu_queues_abort wakes all waiters, and no wait starts after it.
  *
  * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
  * Further chunks are large, and are freed when the queue becomes empty.
@@ -229,7 +229,7 @@ static inline void cpu_queue_is_busy(struct cpu_queue *queue) {
 bool rill__cpu_queues_synchronize(void);
 
 /* Wakes all waiters because their device is lost. */
-void rill__cpu_queues_give_up(void);
+void rill__cpu_queues_abort(void);
 
 /* For fork.  In the child, pending work counts as done without having run. */
 void rill__cpu_queues_lock(void);

@@ -115,7 +115,7 @@ bool rill__cpu_queues_synchronize(void) {
 /* ---- lost devices ---- */
 
 /* Includes idle queues, because one of them may be about to become busy. */
-void rill__cpu_queues_give_up(void) {
+void rill__cpu_queues_abort(void) {
   const struct list *const lists[] = { &busy, &idle };
   cpu_acquire(&queues_lock);
   for (int i = 0; i < 2; i++) {
@@ -124,7 +124,7 @@ void rill__cpu_queues_give_up(void) {
     }
   }
   cpu_release(&queues_lock);
-  if (rill__cpu_scheduled) rill__cpu_schedule_give_up();
+  if (rill__cpu_scheduled) rill__cpu_schedule_abort();
 }
 
 /* ---- fork ---- */

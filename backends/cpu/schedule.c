@@ -263,7 +263,7 @@ void rill__cpu_schedule_fallen(const struct cpu_worker *worker) {
   unlock_schedule();
 }
 
-void rill__cpu_schedule_give_up(void) {
+void rill__cpu_schedule_abort(void) {
   cpu_acquire(&schedule.lock);
   schedule.lost = true;
   answer();
@@ -363,7 +363,7 @@ struct looks {
 };
 
 /* Returns true if the observed state has been unchanged, or asleep, for long enough. */
-static bool note_look(struct looks *looks, bool same, bool asleep) {
+static bool note_check(struct looks *looks, bool same, bool asleep) {
   if (!same) looks->same = looks->asleep = 0;
   looks->same++;
   looks->asleep = asleep ? looks->asleep + 1 : 0;
@@ -371,7 +371,7 @@ static bool note_look(struct looks *looks, bool same, bool asleep) {
 }
 
 /* Called and returns under the lock, which it releases meanwhile. */
-static void look_at_step(struct looks *looks) {
+static void check_step(struct looks *looks) {
   char thread[24];
   const uint64_t turn = schedule.turn;
   (void)snprintf(thread, sizeof thread, "%ld", (long)schedule.holder->thread);
@@ -379,17 +379,17 @@ static void look_at_step(struct looks *looks) {
   const bool asleep = thread_sleeps(thread);
   cpu_acquire(&schedule.lock);
   if (schedule.holder == NULL || schedule.turn != turn) return;
-  const bool stuck = note_look(looks, looks->turn == turn, asleep);
+  const bool stuck = note_check(looks, looks->turn == turn, asleep);
   looks->turn = turn;
   if (stuck) take_turn();
 }
 
-static void look_at_host(struct looks *looks) {
+static void check_host(struct looks *looks) {
   const uint64_t asked = schedule.asked;
   cpu_release(&schedule.lock);
   const bool asleep = all_threads_sleep();
   cpu_acquire(&schedule.lock);
-  const bool quiet = note_look(looks, looks->asked == asked && schedule.asked == asked, asleep);
+  const bool quiet = note_check(looks, looks->asked == asked && schedule.asked == asked, asleep);
   looks->asked = asked;
   if (quiet && schedule.requests == NULL) schedule.unasked = PACER_STEPS;
 }
@@ -411,9 +411,9 @@ static void *pace(void *unused) {
     (void)nanosleep(&tick, NULL);
     cpu_acquire(&schedule.lock);
     if (schedule.holder != NULL) {
-      look_at_step(&step);
+      check_step(&step);
     } else if (schedule.ready != NULL) {
-      look_at_host(&host);
+      check_host(&host);
     }
   }
   return NULL;

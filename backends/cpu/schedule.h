@@ -67,7 +67,7 @@ bool rill__cpu_schedule_parts(struct cpu_queue *queue);
 void rill__cpu_schedule_fallen(const struct cpu_worker *worker);
 
 /* Called when the device is lost: wakes all waiting threads, and ends the remaining work without further requests. */
-void rill__cpu_schedule_give_up(void);
+void rill__cpu_schedule_abort(void);
 
 /* Called in the child of a fork, where there are no workers, no pacer and no work. */
 void rill__cpu_schedule_reset(void);

@@ -65,7 +65,7 @@ static void bury(struct cpu_worker *worker) {
   rill__cpu_workers_count_out(worker);
   cpu_release(&rill__cpu_workers.lock);
   if (rill__cpu_scheduled) rill__cpu_schedule_fallen(worker);
-  const bool last = worker->job == NULL || rill__cpu_job_give_up(worker->job);
+  const bool last = worker->job == NULL || rill__cpu_job_abort(worker->job);
   if (last) rill__cpu_queue_hand_on(worker->queue);
 }
 
@@ -80,7 +80,7 @@ static void bury_fallen(void) {
     fallen = worker;
   }
   for (; fallen != NULL; fallen = fallen->next_fallen) bury(&fallen->public);
-  rill__cpu_queues_give_up();
+  rill__cpu_queues_abort();
 }
 
 /* ---- the watcher's thread ---- */

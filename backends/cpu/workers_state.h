@@ -76,6 +76,6 @@ struct cpu_job *rill__cpu_job_join(void);
 void rill__cpu_job_help(struct cpu_job *job);
 
 /* Leaves the job for a participant that faulted.  Returns true if it was the last participant. */
-bool rill__cpu_job_give_up(struct cpu_job *job);
+bool rill__cpu_job_abort(struct cpu_job *job);
 
 #endif

@@ -143,7 +143,7 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
 
 /* The codes for a destroyed context are also returned for a handle that other code has destroyed. */
 #define GPU_NEEDS_SENTINEL false
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
+static inline bool gpu_vendor_context_is_lost(gpu_device_handle device, gpu_stream_handle sentinel) {
   (void)sentinel;
   unsigned int flags = 0;
   int active = 1;

@@ -96,7 +96,7 @@ rill_status gpu_fail(struct rill__device *device, gpu_result result, const char 
   const bool bad_handle =
       result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
   if (fault == NULL && bad_handle && device != NULL &&
-      gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) {
+      gpu_vendor_context_is_lost(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) {
     fault = "its context was destroyed or reset by other code of this process";
   }
   if (fault != NULL && device != NULL)

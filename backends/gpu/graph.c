@@ -401,7 +401,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
 
 /* ---- work that other code submits ---- */
 
-static rill_status others_begin(struct rill__stream *stream) {
+static rill_status foreign_begin(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_result result;
   GPU_RUN(result, stream->base.device, part->inside, capture_begin, (part->native, GPU_CAPTURE_RELAXED));
@@ -409,7 +409,7 @@ static rill_status others_begin(struct rill__stream *stream) {
 }
 
 /* An invalidated capture counts as having work; ending it reports the reason. */
-static bool others_have_work(struct rill__stream *stream) {
+static bool foreign_has_work(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_capture_status status = GPU_CAPTURE_NONE;
   const gpu_graph_node *nodes = NULL;
@@ -431,13 +431,13 @@ static void end_refused_capture(struct rill__stream *stream) {
   if (result == GPU_SUCCESS) gpu_graph_unmake(stream->base.device, graph);
 }
 
-static void others_destroy(struct rill__device *device, uintptr_t graph) {
+static void foreign_destroy(struct rill__device *device, uintptr_t graph) {
   if (!gpu_forked) gpu_graph_unmake(device, (gpu_graph)graph);
 }
 
-static rill_status others_end(struct rill__stream *stream, uintptr_t *out) {
+static rill_status foreign_end(struct rill__stream *stream, uintptr_t *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
-  const bool any = others_have_work(stream);
+  const bool any = foreign_has_work(stream);
   gpu_graph graph = NULL;
   gpu_result result;
   *out = 0;
@@ -459,8 +459,8 @@ const struct rill__graph_table gpu_graph_table = {
   .upload = gpu_graph_upload,
   .native = gpu_graph_native,
   .destroy = gpu_graph_destroy,
-  .others_begin = others_begin,
-  .others_have_work = others_have_work,
-  .others_end = others_end,
-  .others_destroy = others_destroy,
+  .foreign_begin = foreign_begin,
+  .foreign_has_work = foreign_has_work,
+  .foreign_end = foreign_end,
+  .foreign_destroy = foreign_destroy,
 };

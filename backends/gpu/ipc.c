@@ -12,7 +12,7 @@ static rill_status gpu_fail_open(struct rill__device *device, gpu_result result,
   switch (result) {
     case GPU_INVALID_CONTEXT:
     case GPU_INVALID_HANDLE:
-      if (gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) break;
+      if (gpu_vendor_context_is_lost(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) break;
       /* fallthrough */
     case GPU_INVALID_VALUE:
     case GPU_NOT_FOUND:

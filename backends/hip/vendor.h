@@ -219,7 +219,7 @@ static inline bool gpu_vendor_questions_break_captures(void) {
 /* There is no context to query.  A bad handle may belong to an object that other code destroyed.  No other code
  * destroys the sentinel, so if it does not exist, the device was reset. */
 #define GPU_NEEDS_SENTINEL true
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
+static inline bool gpu_vendor_context_is_lost(gpu_device_handle device, gpu_stream_handle sentinel) {
   (void)device;
   return sentinel != NULL && !gpu_vendor_stream_is_alive(sentinel);
 }

@@ -39,7 +39,7 @@ struct kept_name {
 static _Atomic(struct kept_name *) kept_names[NAME_LISTS];
 static _Atomic size_t kept_bytes;
 
-const char *rill__name_keep(const char *name) {
+const char *rill__name_intern(const char *name) {
   const size_t size = strlen(name) + 1;
   size_t hash = 0;
   for (size_t i = 0; i + 1 < size; i++) hash = hash * 31 + (unsigned char)name[i];

@@ -131,6 +131,6 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
 
 /* Returns a copy of the name that exists for the lifetime of the process; equal names have the same copy.  Returns NULL
  * if memory ran out, or if all names together exceed 1 MiB. */
-const char *rill__name_keep(const char *name);
+const char *rill__name_intern(const char *name);
 
 #endif

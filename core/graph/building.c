@@ -53,7 +53,7 @@ rill_status rill__building_check(const struct rill__building *building) {
   return rill__check_usable(building->graph->base.device);
 }
 
-rill_status rill__building_give(struct rill__building *building, rill_status status) {
+rill_status rill__building_finish(struct rill__building *building, rill_status status) {
   struct rill__operation *empty = NULL;
   bool taken = false;
   RILL_TRY(status);

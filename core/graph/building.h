@@ -31,7 +31,7 @@ rill_status rill__building_check(const struct rill__building *building);
 
 /* Sets the handle of the new node.  `status`: the result of the submission.  If nothing was submitted, because there
  * was nothing to do, adds an empty node. */
-rill_status rill__building_give(struct rill__building *building, rill_status status);
+rill_status rill__building_finish(struct rill__building *building, rill_status status);
 
 /* Writes `out`.  It does so last, because `out` may point into `after`. */
 void rill__building_end(struct rill__building *building);

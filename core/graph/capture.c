@@ -62,8 +62,8 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
   const struct rill__graph_table *table = stream->base.device->backend->graph;
   /* The stream is diverted before the driver starts to capture it, so no submission reaches the driver as a part of
    * what other code submits. */
-  member->others = table->others_begin != NULL && atomic_load(&stream->foreign);
-  const rill_status status = member->others ? RILL_DISPATCH(stream, graph, others_begin, stream) : RILL_OK;
+  member->others = table->foreign_begin != NULL && atomic_load(&stream->foreign);
+  const rill_status status = member->others ? RILL_DISPATCH(stream, graph, foreign_begin, stream) : RILL_OK;
   if (status != RILL_OK) {
     (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__CAPTURED);
     return status;
@@ -118,18 +118,18 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
   return RILL_OK;
 }
 
-rill_status rill__member_take_others(struct rill__capture_member *member, bool again) {
+rill_status rill__member_take_foreign(struct rill__capture_member *member, bool again) {
   struct rill__stream *stream = member->stream;
   struct rill__operation *operation = NULL;
   uintptr_t graph = 0;
-  if (!member->others || (again && !RILL_ASK(stream, graph, others_have_work, stream))) return RILL_OK;
+  if (!member->others || (again && !RILL_ASK(stream, graph, foreign_has_work, stream))) return RILL_OK;
   member->others = false;
-  rill_status status = RILL_DISPATCH(stream, graph, others_end, stream, &graph);
+  rill_status status = RILL_DISPATCH(stream, graph, foreign_end, stream, &graph);
   if (status == RILL_OK && graph != 0) {
-    status = rill__operation_others(stream->base.device, graph, &operation);
+    status = rill__operation_foreign(stream->base.device, graph, &operation);
     if (status == RILL_OK) status = rill__member_add_node(member, operation);
   }
-  if (status == RILL_OK && again) status = RILL_DISPATCH(stream, graph, others_begin, stream);
+  if (status == RILL_OK && again) status = RILL_DISPATCH(stream, graph, foreign_begin, stream);
   member->others = again && status == RILL_OK;
   /* The work of the other library is lost, so the graph would be incomplete. */
   if (status != RILL_OK) member->capture->broken = true;
@@ -149,7 +149,7 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   capture->members = NULL;
   rill__errors_suspend();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
-    (void)rill__member_take_others(member, false);
+    (void)rill__member_take_foreign(member, false);
   }
   rill__errors_resume();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
@@ -271,7 +271,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
  * capture: `broken` already notes an invalid one. */
 static rill_status take_all_others(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
-    const rill_status status = rill__member_take_others(member, false);
+    const rill_status status = rill__member_take_foreign(member, false);
     if (status != RILL_OK && status != RILL_ERROR_CAPTURE_INVALID) return status;
   }
   return RILL_OK;
@@ -394,7 +394,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
     struct rill__capture *capture = member->capture;
     const bool into = !capture->graph->base.borrowed;
     if (!abort) status = check_joined(capture);
-    if (!abort && status == RILL_OK && into && !rill__object_revive(&capture->graph->base)) {
+    if (!abort && status == RILL_OK && into && !rill__object_try_ref(&capture->graph->base)) {
       status = rill__fail(RILL_ERROR_CAPTURE_INVALID,
                           "the graph that the capture of %s adds to has been released" RILL_HINT
                           "keep a reference until the capture has ended",
@@ -419,7 +419,7 @@ void rill__capture_abandon(struct rill__stream *stream) {
   free_members(left);
 }
 
-void rill__capture_look(struct rill__stream *stream, struct rill__capture_state *state) {
+void rill__capture_query(struct rill__stream *stream, struct rill__capture_state *state) {
   *state = (struct rill__capture_state){ 0 };
   if (!rill__is_captured(stream)) return;
   rill__graphs_lock();
@@ -434,7 +434,7 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
 /* ---- reading and setting places ---- */
 
 static rill_status list_place(struct rill__capture_member *member, rill_graph_node *nodes, size_t room, size_t *count) {
-  RILL_TRY(rill__member_take_others(member, true));
+  RILL_TRY(rill__member_take_foreign(member, true));
   RILL_TRY(rill__member_list_place(member));
   for (size_t i = 0; i < member->count && i < room; i++) nodes[i].id = rill__node_id(member->after[i]);
   *count = member->count;
@@ -463,7 +463,7 @@ static rill_status add_to_place(const struct rill__graph *graph, struct rill__pl
 static rill_status set_place(struct rill__capture_member *member, const rill_graph_node *nodes, size_t count,
                              bool add) {
   struct rill__place place = { NULL, NULL };
-  rill_status status = rill__member_take_others(member, true);
+  rill_status status = rill__member_take_foreign(member, true);
   if (status == RILL_OK && add && !rill__place_add(&place, member->place)) status = rill__capture_no_memory();
   for (size_t i = 0; i < count && status == RILL_OK; i++) status = add_to_place(member->graph, &place, nodes[i]);
   if (status != RILL_OK) {
@@ -506,7 +506,7 @@ rill_status rill__capture_refuse(struct rill__stream *stream) {
   return status;
 }
 
-rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
+rill_status rill__capture_check_slow(struct rill__device *device, bool any) {
   rill_status status = RILL_OK;
   rill__graphs_lock();
   const struct rill__capture *capture = find_refusing(device->backend->id, any);

@@ -8,7 +8,7 @@
  * finds a stream diverted checks again under the lock: if the stream has no member any more, the submission goes to the
  * driver.
  *
- * If other code has a native handle of a stream, the driver captures what that code submits (`others_begin` of
+ * If other code has a native handle of a stream, the driver captures what that code submits (`foreign_begin` of
  * backends).  When rill adds the next node, and when the capture ends, the work captured by the driver becomes one
  * node.
  *
@@ -75,7 +75,7 @@ struct rill__capture_state {
   uint64_t id;    /* 0 if the stream is not capturing */
   uint64_t graph; /* handle of the graph */
 };
-void rill__capture_look(struct rill__stream *stream, struct rill__capture_state *state);
+void rill__capture_query(struct rill__stream *stream, struct rill__capture_state *state);
 
 /* Lists the nodes that the stream's next node comes after: up to `room` nodes at `nodes`.  `count`: how many there are;
  * 0 if the stream is not capturing. */
@@ -127,10 +127,10 @@ rill_status rill__capture_refuse(struct rill__stream *stream) __attribute__((col
 
 /* Refuses a call that waits for work of the device, if a stream of the backend is captured in a mode that forbids such
  * calls to this thread.  `any`: in any mode. */
-rill_status rill__capture_check_slowly(struct rill__device *device, bool any) __attribute__((cold));
+rill_status rill__capture_check_slow(struct rill__device *device, bool any) __attribute__((cold));
 static inline rill_status rill__capture_check(struct rill__device *device, bool any) {
   if (RILL__LIKELY(atomic_load_explicit(&rill__captures_active, memory_order_relaxed) == 0)) return RILL_OK;
-  return rill__capture_check_slowly(device, any);
+  return rill__capture_check_slow(device, any);
 }
 
 /* Called in the child of a fork, in which no stream is capturing. */

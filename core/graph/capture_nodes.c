@@ -26,7 +26,7 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   *taken = member != NULL;
   /* What other code submitted before this operation has to become a node first, or the order of the stream would be
    * lost. */
-  if (member != NULL && member->capture != NULL) status = rill__member_take_others(member, true);
+  if (member != NULL && member->capture != NULL) status = rill__member_take_foreign(member, true);
   const bool added = member != NULL && status == RILL_OK;
   if (added) status = rill__member_add_node(member, operation);
   rill__graphs_unlock();
@@ -45,7 +45,7 @@ static rill_status add_free(struct rill__capture_member *member, void *p, bool *
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p has been freed in the graph", p);
   if (!allocated) return RILL_OK;
   *of_graph = true;
-  if (member->capture != NULL) RILL_TRY(rill__member_take_others(member, true));
+  if (member->capture != NULL) RILL_TRY(rill__member_take_foreign(member, true));
   RILL_TRY(rill__operation_memory(graph->base.device, RILL_NODE_FREE, p, NULL, &operation));
   return rill__member_add_node(member, operation);
 }
@@ -125,7 +125,7 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
   rill__graphs_lock();
   struct rill__capture_member *member = rill__core(stream)->member;
   *taken = member != NULL;
-  if (member != NULL) status = rill__member_take_others(member, true);
+  if (member != NULL) status = rill__member_take_foreign(member, true);
   if (member != NULL && status == RILL_OK) status = add_exec(member, exec);
   rill__graphs_unlock();
   return status;
@@ -201,7 +201,7 @@ rill_status rill__capture_record(struct rill__stream *stream, struct rill__event
   *taken = member != NULL;
   if (member != NULL) {
     const bool node = (flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL;
-    if (member->capture != NULL) status = rill__member_take_others(member, true);
+    if (member->capture != NULL) status = rill__member_take_foreign(member, true);
     if (status == RILL_OK)
       status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
   }
@@ -254,7 +254,7 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
     status = point->capture->ended ? fail_ended(event) : rill__capture_join(point->capture, stream, point->place);
   } else if (member != NULL) {
     const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
-    if (member->capture != NULL) status = rill__member_take_others(member, true);
+    if (member->capture != NULL) status = rill__member_take_foreign(member, true);
     if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
     if (status == RILL_OK && own && !rill__place_add(&member->place, point->place)) status = rill__capture_no_memory();
   }

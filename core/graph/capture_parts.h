@@ -42,6 +42,6 @@ rill_status rill__member_list_place(struct rill__capture_member *member);
 /* Takes over the operation, even on failure. */
 rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation);
 /* Adds a node for the work that other code has submitted to the native stream.  `again`: the capture continues. */
-rill_status rill__member_take_others(struct rill__capture_member *member, bool again);
+rill_status rill__member_take_foreign(struct rill__capture_member *member, bool again);
 
 #endif

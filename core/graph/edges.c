@@ -163,7 +163,7 @@ static void put_after(const struct rill__graph *graph, struct rill__graph_node *
 
 struct side {
   struct found *found;
-  uint32_t count, looked_at, mark;
+  uint32_t count, visited, mark;
   /* for the node being visited: the next edge that leaves it, or the position of an edge that leads to it */
   uint32_t edge;
 };
@@ -188,8 +188,8 @@ static bool find_node(const struct search *search, struct side *side, const stru
 /* Finds the end of the next edge from the nodes found so far; returns false if no edge is left. */
 static bool next_forward(const struct search *search, struct side *side, uint32_t *node) {
   const struct edge *edges = search->graph->index->edges;
-  while (side->edge == 0 && ++side->looked_at < side->count) {
-    side->edge = side->found[side->looked_at].node->leaving;
+  while (side->edge == 0 && ++side->visited < side->count) {
+    side->edge = side->found[side->visited].node->leaving;
   }
   if (side->edge == 0) return false;
   *node = edges[side->edge - 1].to;
@@ -198,12 +198,12 @@ static bool next_forward(const struct search *search, struct side *side, uint32_
 }
 
 static bool next_backward(struct side *side, uint32_t *node) {
-  while (side->edge == side->found[side->looked_at].node->after_count) {
-    if (side->looked_at + 1 == side->count) return false;
-    side->looked_at++;
+  while (side->edge == side->found[side->visited].node->after_count) {
+    if (side->visited + 1 == side->count) return false;
+    side->visited++;
     side->edge = 0;
   }
-  *node = side->found[side->looked_at].node->after[side->edge++];
+  *node = side->found[side->visited].node->after[side->edge++];
   return true;
 }
 

@@ -14,7 +14,7 @@ rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec) {
     rill__exec_claim(exec);
     if (atomic_load(&rill__core(exec)->held_launches) == 0) return RILL_OK;
     rill__exec_unclaim(exec);
-    if (!rill__held_settle_launches(exec)) return fail_held_launch();
+    if (!rill__held_wait_launches(exec)) return fail_held_launch();
   }
 }
 
@@ -52,7 +52,7 @@ static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__s
     if (atomic_load(&core->held_launches) == 0) return RILL_OK;
     if (core->held_stream == stream && rill__is_held(stream)) return RILL_OK;
     rill__exec_unclaim(exec);
-    if (!rill__held_settle_launches(exec)) return fail_held_launch();
+    if (!rill__held_wait_launches(exec)) return fail_held_launch();
   }
 }
 
@@ -119,7 +119,7 @@ static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *st
 
 /* Waits for a submission in progress first: an upload must not be refused because of a hold that is just ending. */
 rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  rill__held_settle(stream);
+  rill__held_wait_submitted(stream);
   RILL_TRY(rill__exec_claim_to_change(exec));
   const rill_status status = upload(exec, stream);
   rill__exec_unclaim(exec);

@@ -93,11 +93,11 @@ rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__
 /* Blocks while the stream's work is being submitted, so that a call that held streams refuse is not refused only for
  * the short time that this takes.  The caller keeps references to the stream and to everything else that it uses
  * afterwards, because its epoch is left during the wait and another one is entered. */
-void rill__held_settle(struct rill__stream *stream);
+void rill__held_wait_submitted(struct rill__stream *stream);
 
 /* Does the same for the held launches of an execution object.  Call it outside epochs.  Returns false if launches
  * remain that wait for an event. */
-bool rill__held_settle_launches(struct rill__graph_exec *exec);
+bool rill__held_wait_launches(struct rill__graph_exec *exec);
 
 /* Marks the stream as one that other code may submit to, which means that it can no longer be held.  Returns false if
  * it is held now. */

@@ -147,7 +147,7 @@ static bool is_handed_over(const struct rill__queue *queue) {
   return queue->link == NULL || op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence);
 }
 
-void rill__held_settle(struct rill__stream *stream) {
+void rill__held_wait_submitted(struct rill__stream *stream) {
   struct rill__thread *const self = rill__self;
   /* A host call must not block here: the queue may wait for the end of that same host call. */
   if (RILL__LIKELY(!rill__is_held(stream)) || rill__in_host_call) return;
@@ -160,7 +160,7 @@ void rill__held_settle(struct rill__stream *stream) {
   if (inside) rill__enter_epoch(self);
 }
 
-bool rill__held_settle_launches(struct rill__graph_exec *exec) {
+bool rill__held_wait_launches(struct rill__graph_exec *exec) {
   struct rill__exec_core *core = rill__core(exec);
   RILL_ASSERT(rill__is_outside_epochs(), "nothing that runs inside an epoch blocks");
   if (rill__in_host_call) return atomic_load(&core->held_launches) == 0;

@@ -10,7 +10,7 @@ static rill_status record_elsewhere(struct rill__stream *stream, struct rill__ev
 
 /* Repeats because the stream may become held, or stop being held, between the two checks: RILL_DIVERT reads the state
  * without the lock, rill__recording_begin reads it under the lock. */
-rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+rill_status rill__record_slow(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__recording recording;
   do {
     RILL_DIVERT(stream, record_elsewhere, event, flags);
@@ -21,7 +21,7 @@ rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event 
   return status;
 }
 
-rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+rill_status rill__wait_slow(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__event *point = NULL;
   bool taken = false;
   /* A wait for a captured event must be seen by the capture even if this stream is not captured: the wait joins the

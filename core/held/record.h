@@ -9,16 +9,16 @@
 
 /* Records on a held or captured stream, records an event for the first time, or records an event that stands for a
  * fence. */
-rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+rill_status rill__record_slow(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 /* Waits on a held or captured stream, or for an event that is not RECORDED. */
-rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+rill_status rill__wait_slow(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 static inline rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   RILL_TRY(rill__check_usable(stream->base.device));
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_diverted(stream))) {
-    return rill__record_slowly(stream, event, flags);
+    return rill__record_slow(stream, event, flags);
   }
   return rill__record_in_driver(stream, event, flags);
 }
@@ -28,7 +28,7 @@ static inline rill_status rill__stream_wait_for(struct rill__stream *stream, str
                                                 uint32_t flags) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_diverted(stream))) {
-    return rill__wait_slowly(stream, event, flags);
+    return rill__wait_slow(stream, event, flags);
   }
   return rill__submit_wait(stream, event, flags);
 }
@@ -44,7 +44,7 @@ static inline rill_status rill__stream_wait(struct rill__stream *stream, struct 
 }
 
 /* Queries whether the event is complete.  `point`: the event that the driver was queried about. */
-static inline rill_status rill__event_ask(struct rill__event *event, struct rill__event **point, bool *out) {
+static inline rill_status rill__query_event(struct rill__event *event, struct rill__event **point, bool *out) {
   *out = false;
   RILL_TRY(rill__check_usable(event->base.device));
   switch (rill__event_meaning(event, point)) {
@@ -57,7 +57,7 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
   struct rill__event *const asked_about = *point;
   *out = rill__known_complete(asked_about);
   if (*out) return RILL_OK;
-  const struct rill__question asked = rill__completion_ask(&rill__core(asked_about)->work);
+  const struct rill__completion_query asked = rill__query_completion(&rill__core(asked_about)->work);
   const struct rill__recorded where = rill__event_recorded(asked_about);
   RILL_TRY(RILL_DISPATCH(asked_about, event, is_ready, asked_about, out));
   if (*out) rill__event_seen(asked_about, &asked, &where);
@@ -66,7 +66,7 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
 
 static inline rill_status rill__event_is_ready(struct rill__event *event, bool *out) {
   struct rill__event *point = NULL;
-  return rill__event_ask(event, &point, out);
+  return rill__query_event(event, &point, out);
 }
 
 #endif

@@ -69,7 +69,7 @@ static void notify_fd(int fd) {
 }
 
 /* Drops the references that the watch holds.  Call it outside epochs. */
-static void let_go(struct rill__watch *watch) {
+static void drop_references(struct rill__watch *watch) {
   if (watch->fence != NULL) {
     rill__held_lock();
     rill__fence_remove_wait(watch->fence);
@@ -98,7 +98,7 @@ static void tell(struct rill__watch *watch) {
  * not keep the event alive until then. */
 static void finish_watch(struct rill__watch *watch) {
   if (watch->status == RILL_OK && watch->point != NULL) RILL__NOTE_ORDER(seen_event, watch->point);
-  let_go(watch);
+  drop_references(watch);
   tell(watch);
 }
 
@@ -141,7 +141,7 @@ static struct rill__watch *ask_all(struct rill__watch *list) {
     list = watch->next;
     end = receive(watch, end);
   }
-  (void)rill__lines_ask(end);
+  (void)rill__lines_poll(end);
   rill__leave(&self);
   pthread_mutex_unlock(&asking);
   return over;

@@ -74,7 +74,7 @@ struct rill__watch **rill__lines_woken(struct rill__watch *watch, struct rill__w
 
 /* Polls the first watch of each line that is due and that no backend wakes, and the watches after it as long as they
  * are over. */
-struct rill__watch **rill__lines_ask(struct rill__watch **end);
+struct rill__watch **rill__lines_poll(struct rill__watch **end);
 
 /* Returns true if there are lines to poll. */
 bool rill__lines_wait(void);

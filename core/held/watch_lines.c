@@ -19,8 +19,8 @@
 
 enum { BUCKETS = 1024 };
 static struct rill__watch *hashed[BUCKETS]; /* first watches of the lines that have a stream */
-static struct rill__watch *asked_for;       /* first watches that no backend wakes; a polled one moves to the end */
-static struct rill__watch **asked_end = &asked_for;
+static struct rill__watch *poll_first;      /* first watches that no backend wakes; a polled one moves to the end */
+static struct rill__watch **poll_end = &poll_first;
 static size_t asked_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
@@ -38,12 +38,12 @@ static uint64_t clock_ns(clockid_t clock) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-bool rill__lines_wait(void) { return asked_for != NULL; }
+bool rill__lines_wait(void) { return poll_first != NULL; }
 
 void rill__lines_forget(void) {
   for (size_t i = 0; i < BUCKETS; i++) hashed[i] = NULL;
-  asked_for = NULL;
-  asked_end = &asked_for;
+  poll_first = NULL;
+  poll_end = &poll_first;
   asked_count = 0;
 }
 
@@ -71,9 +71,9 @@ static void open_line(struct rill__watch *first) {
     first->line.due = now + period_of(now - first->line.since);
     if (asked_count == 1 || first->line.due < next_due) next_due = first->line.due;
     first->line.next_line = NULL;
-    first->line.link = asked_end;
-    *asked_end = first;
-    asked_end = &first->line.next_line;
+    first->line.link = poll_end;
+    *poll_end = first;
+    poll_end = &first->line.next_line;
   }
   if (first->line.stream == 0) return;
   struct rill__watch **const bucket = line_bucket(first->line.stream);
@@ -84,7 +84,7 @@ static void open_line(struct rill__watch *first) {
 static void close_line(struct rill__watch *first) {
   if (first->line.link != NULL) {
     *first->line.link = first->line.next_line;
-    *(first->line.next_line != NULL ? &first->line.next_line->line.link : &asked_end) = first->line.link;
+    *(first->line.next_line != NULL ? &first->line.next_line->line.link : &poll_end) = first->line.link;
     first->line.link = NULL;
     asked_count--;
   }
@@ -98,9 +98,9 @@ static void close_line(struct rill__watch *first) {
  * record by a graph or by other code has no known place. */
 static void find_place(struct rill__watch *watch) {
   struct rill__event *const point = watch->point;
-  const struct rill__question before = rill__completion_ask(&rill__core(point)->work);
+  const struct rill__completion_query before = rill__query_completion(&rill__core(point)->work);
   const struct rill__recorded where = rill__event_recorded(point);
-  const struct rill__question after = rill__completion_ask(&rill__core(point)->work);
+  const struct rill__completion_query after = rill__query_completion(&rill__core(point)->work);
   const bool same = before.quiet && after.quiet && before.own == after.own && before.started == after.started;
   watch->line.stream = 0;
   if (!same || where.stream == 0 || rill__event_is_shared(point)) return;
@@ -119,7 +119,7 @@ static void ask_for(struct rill__watch *watch) {
   rill_status status = rill__check_usable(watch->device);
   if (status == RILL_OK) {
     ready = rill__known_complete(point);
-    const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
+    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     if (!ready) status = RILL_DISPATCH(point, event, is_ready, point, &ready);
     if (ready && status == RILL_OK) rill__event_seen(point, &asked, &where);
@@ -162,9 +162,9 @@ static struct rill__watch **ask_line(struct rill__watch *first, struct rill__wat
   return end;
 }
 
-struct rill__watch **rill__lines_ask(struct rill__watch **end) {
+struct rill__watch **rill__lines_poll(struct rill__watch **end) {
   const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-  struct rill__watch *first = asked_for, *next;
+  struct rill__watch *first = poll_first, *next;
   uint32_t old = 0;
   next_due = UINT64_MAX;
   for (size_t left = asked_count; left > 0; left--, first = next) { /* polled lines move to the end */

@@ -28,7 +28,7 @@ void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
 /* Returns a live module of this bundle on this device, with a reference, or NULL.  Call it under the lock. */
 static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {
   for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
-    if (rill__core(module)->bundle == bundle && module->base.device == device && rill__object_revive(&module->base))
+    if (rill__core(module)->bundle == bundle && module->base.device == device && rill__object_try_ref(&module->base))
       return module;
   }
   return NULL;

@@ -279,7 +279,7 @@ static rill_status submit_recorded_node(struct rill__stream *stream, struct rill
   extras->set &= ~(1u << RILL_ATTR_PROGRAMMATIC_EVENT);
   if (extras->set == 0 && extras->constant_count == 0) launch->extras = NULL;
   RILL_TRY(submit_launch(stream, launch, payload));
-  return rill__record_slowly(stream, event, 0);
+  return rill__record_slow(stream, event, 0);
 }
 
 /* Does the same with attributes and constants. */

@@ -216,7 +216,7 @@ static rill_status describe(struct rill__kernel *kernel, size_t i, const char *n
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the kernel \"%s\"", name);
   kernel->source = kernel->own.kernels;
   kernel->name = kernel->base.label != NULL ? kernel->base.label : kernel->source->name;
-  kernel->lasting_name = rill__name_keep(kernel->name);
+  kernel->lasting_name = rill__name_intern(kernel->name);
   memcpy(kernel->block, kernel->own.needs->block, sizeof kernel->block);
   return RILL_OK;
 }

@@ -23,8 +23,8 @@ void rill__memory_unguard(struct rill__allocation *allocation);
 rill_status rill__memory_free(struct rill__allocation *allocation);
 
 /* Keep an allocation for a call that uses it outside epochs: the memory stays until rill__memory_drop, even if it is
- * freed meanwhile. hold: returns false if the memory is being freed. let_go: returns true if it was freed meanwhile; it
- * is then gone unless another call holds it. */
+ * freed meanwhile. hold: returns false if the memory is being freed. drop_references: returns true if it was freed
+ * meanwhile; it is then gone unless another call holds it. */
 bool rill__memory_hold(struct rill__allocation *allocation);
 bool rill__memory_drop(struct rill__allocation *allocation);
 

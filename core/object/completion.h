@@ -27,7 +27,7 @@ struct rill__completion {
 };
 
 /* The counts at the time of a query to the driver. */
-struct rill__question {
+struct rill__completion_query {
   uint64_t own, started;
   bool quiet; /* no thread was in the driver */
 };
@@ -94,16 +94,17 @@ static inline bool rill__completion_is_known(const struct rill__completion *work
 
 /* Reads the counts before the driver is queried.  `finished` is read before `started`: if both are equal then, no
  * counted submission was in progress. */
-static inline struct rill__question rill__completion_ask(const struct rill__completion *work) {
+static inline struct rill__completion_query rill__query_completion(const struct rill__completion *work) {
   const uint64_t finished = atomic_load_explicit(&work->finished, memory_order_acquire);
   const uint64_t started = atomic_load_explicit(&work->started, memory_order_acquire);
   const uint64_t own = atomic_load_explicit(&work->own, memory_order_acquire);
-  return (struct rill__question){ own, started, started == finished && own % 2 == 0 };
+  return (struct rill__completion_query){ own, started, started == finished && own % 2 == 0 };
 }
 
 /* Stores the answer "complete" after the query.  Returns false if work was submitted meanwhile: the answer may not
  * include that work. */
-static inline bool rill__completion_remember(struct rill__completion *work, const struct rill__question *asked) {
+static inline bool rill__completion_remember(struct rill__completion *work,
+                                             const struct rill__completion_query *asked) {
   /* Orders the query before the loads below, so that they see any submission that the driver could have missed. */
   atomic_thread_fence(memory_order_acquire);
   if (!asked->quiet || atomic_load_explicit(&work->own, memory_order_relaxed) != asked->own ||

@@ -26,7 +26,7 @@ static struct {
   struct rill__object *first, **last; /* linked by next_retired */
   struct rill__thread *blocker;       /* NULL if none is known */
   uint64_t blocked;
-} looked_at = { .last = &looked_at.first };
+} retired_list = { .last = &retired_list.first };
 
 /* Objects whose native part could not be destroyed yet.  Each is in the list of the stream that it waits for, or else
  * in a list chosen by its address; the object that was tried longest ago comes first.  Every try queries the driver. If
@@ -40,7 +40,7 @@ static struct list postponed[LISTS];
 static uint32_t next_list;
 static uint32_t try_pause = 1, calls_to_try; /* calls of rill__reclaim */
 
-static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `looked_at` */
+static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `retired_list` */
 static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the postponed objects */
 
 static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
@@ -167,7 +167,7 @@ bool rill__object_is_live(const struct rill__object *object) {
   return word >> 32 == (uint32_t)object->id && (uint32_t)word != 0;
 }
 
-bool rill__object_revive(struct rill__object *object) {
+bool rill__object_try_ref(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   uint64_t word = atomic_load(&slot->word);
   do {
@@ -179,7 +179,7 @@ bool rill__object_revive(struct rill__object *object) {
 rill_status rill__object_retain(uint64_t id, enum rill__kind kind) {
   struct rill__object *object = rill__find(id, kind);
   if (object == NULL) return rill__fail_handle(id, kind, rill__kind_name(kind));
-  if (object->borrowed || rill__object_revive(object)) return RILL_OK;
+  if (object->borrowed || rill__object_try_ref(object)) return RILL_OK;
   if (rill__find(id, kind) != NULL) {
     return rill__fail(RILL_ERROR_OUT_OF_RANGE, "the %s already has %u references", rill__kind_name(kind), UINT32_MAX);
   }
@@ -240,10 +240,10 @@ static void free_slot(struct rill__object *object) {
 }
 
 /* Appends the objects retired since the last call to those that were scanned. */
-static void look_at_retired(void) {
+static void scan_retired(void) {
   struct rill__object *list = atomic_exchange(&retired, NULL), *turned = NULL;
-  struct rill__object **const end = looked_at.last;
-  if (list != NULL) looked_at.last = &list->next_retired;
+  struct rill__object **const end = retired_list.last;
+  if (list != NULL) retired_list.last = &list->next_retired;
   while (list != NULL) {
     struct rill__object *object = list;
     list = object->next_retired;
@@ -256,14 +256,14 @@ static void look_at_retired(void) {
 /* Returns the retired objects that no call can be using any more. */
 static struct rill__object *take_unused(void) {
   struct rill__object *unused = NULL, **last = &unused;
-  look_at_retired();
-  if (looked_at.blocker != NULL && atomic_load(&looked_at.blocker->epoch) == looked_at.blocked) return NULL;
-  const uint64_t oldest = rill__oldest_epoch(&looked_at.blocker);
-  looked_at.blocked = oldest;
-  while (looked_at.first != NULL && looked_at.first->retired_at < oldest) {
-    struct rill__object *object = looked_at.first;
-    looked_at.first = object->next_retired;
-    if (looked_at.first == NULL) looked_at.last = &looked_at.first;
+  scan_retired();
+  if (retired_list.blocker != NULL && atomic_load(&retired_list.blocker->epoch) == retired_list.blocked) return NULL;
+  const uint64_t oldest = rill__oldest_epoch(&retired_list.blocker);
+  retired_list.blocked = oldest;
+  while (retired_list.first != NULL && retired_list.first->retired_at < oldest) {
+    struct rill__object *object = retired_list.first;
+    retired_list.first = object->next_retired;
+    if (retired_list.first == NULL) retired_list.last = &retired_list.first;
     atomic_fetch_sub_explicit(&rill__waiting.retired, weight_of(object), memory_order_relaxed);
     *last = object;
     last = &object->next_retired;

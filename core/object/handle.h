@@ -144,7 +144,7 @@ bool rill__object_is_live(const struct rill__object *object);
 
 /* Adds a reference for a new holder of the handle, from inside the library; returns false if the last reference was
  * already released. */
-bool rill__object_revive(struct rill__object *object);
+bool rill__object_try_ref(struct rill__object *object);
 
 void rill__ref(struct rill__object *object);
 bool rill__ref_if_alive(struct rill__object *object); /* false if the last ref was already dropped */

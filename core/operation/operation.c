@@ -31,7 +31,7 @@ static void destroy_operation(struct rill__operation *operation) {
     rill__unref(&operation->event->base);
   }
   if (operation->kind == RILL_NODE_OTHER) {
-    RILL_ASK(operation->device, graph, others_destroy, operation->device, operation->others);
+    RILL_ASK(operation->device, graph, foreign_destroy, operation->device, operation->others);
   }
   if (operation->kind == RILL__OPERATION_EXEC) rill__unref(&operation->exec->base);
   free(operation->label);
@@ -197,10 +197,10 @@ rill_status rill__operation_event(uint32_t kind, struct rill__event *event, stru
   return RILL_OK;
 }
 
-rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out) {
+rill_status rill__operation_foreign(struct rill__device *device, uintptr_t graph, struct rill__operation **out) {
   const rill_status status = new_operation(RILL_NODE_OTHER, device, NULL, 0, out);
   if (status != RILL_OK) {
-    RILL_ASK(device, graph, others_destroy, device, graph);
+    RILL_ASK(device, graph, foreign_destroy, device, graph);
     return status;
   }
   (*out)->others = graph;

@@ -45,7 +45,7 @@ rill_status rill__operation_event(uint32_t kind, struct rill__event *event, stru
 rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, void *memory,
                                    struct rill__payload *payload, struct rill__operation **out);
 /* Takes over the native graph. */
-rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
+rill_status rill__operation_foreign(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
 rill_status rill__operation_prefetch(struct rill__device *device, const void *p, size_t size,
                                      struct rill__operation **out);
 rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out);
@@ -69,7 +69,7 @@ static inline const char *rill__operation_name(const struct rill__operation *ope
 }
 
 /* Returns true if the node has that name.  A kernel without a label also has its symbol as a name. */
-static inline bool rill__operation_is_called(const struct rill__operation *operation, const char *name) {
+static inline bool rill__operation_has_name(const struct rill__operation *operation, const char *name) {
   const char *const own = rill__operation_name(operation);
   if (own != NULL && strcmp(own, name) == 0) return true;
   return operation->label == NULL && operation->kind == RILL_NODE_KERNEL &&

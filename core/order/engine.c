@@ -98,7 +98,7 @@ struct rill__timeline *rill__timeline_get(struct rill__order *order, uint64_t st
     if (rill__numbered_add(&order->timelines, &timeline->base)) return timeline;
     free(timeline);
   }
-  rill__order_give_up(order);
+  rill__order_clear(order);
   return NULL;
 }
 
@@ -147,7 +147,7 @@ void rill__order_end(struct rill__order *order, uint64_t stream) {
   struct rill__order_group *group = get_ended(order, timeline->group);
   if (group == NULL || !join_clock(order, &group->clock, &timeline->clock, &group->pruned) ||
       (timeline->position > 0 && !rill__clock_raise(&group->clock, stream, timeline->position))) {
-    rill__order_give_up(order);
+    rill__order_clear(order);
     return;
   }
   timeline->ended = true;
@@ -187,7 +187,7 @@ void rill__order_record(struct rill__order *order, uint64_t stream, uint64_t num
     done = rill__clock_join(&event->clock, &timeline->clock) &&
            (timeline->position <= timeline->seen || rill__clock_raise(&event->clock, stream, timeline->position));
   }
-  if (timeline != NULL && !done) rill__order_give_up(order);
+  if (timeline != NULL && !done) rill__order_clear(order);
 }
 
 void rill__order_wait(struct rill__order *order, uint64_t stream, uint64_t number) {
@@ -195,7 +195,7 @@ void rill__order_wait(struct rill__order *order, uint64_t stream, uint64_t numbe
   struct rill__timeline *timeline = event != NULL ? rill__timeline_get(order, stream) : NULL;
   if (timeline == NULL) return;
   if (timeline->gate < event->gate) timeline->gate = event->gate;
-  if (!join_clock(order, &timeline->clock, &event->clock, &timeline->pruned)) rill__order_give_up(order);
+  if (!join_clock(order, &timeline->clock, &event->clock, &timeline->pruned)) rill__order_clear(order);
 }
 
 void rill__order_forget_event(struct rill__order *order, uint64_t number) {
@@ -312,13 +312,13 @@ void rill__order_submit(struct rill__order *order, uint64_t stream, struct rill_
     timeline->maybe_seen = publishes;
     rill__host_join_maybe(order, &timeline->clock);
   }
-  if (!done) rill__order_give_up(order);
+  if (!done) rill__order_clear(order);
 }
 
 void rill__order_host_access(struct rill__order *order, struct rill__order_op *op,
                              const struct rill__order_range *range) {
   const struct rill__access_by by = { .op = op, .kind = RILL__TOUCH_USE };
-  if (!rill__touch_range(order, &by, range)) rill__order_give_up(order);
+  if (!rill__touch_range(order, &by, range)) rill__order_clear(order);
 }
 
 void rill__order_host_free(struct rill__order *order, struct rill__order_op *op,
@@ -327,7 +327,7 @@ void rill__order_host_free(struct rill__order *order, struct rill__order_op *op,
   if (rill__touch_range(order, &by, range)) {
     rill__order_forget(order, range->begin, range->size);
   } else {
-    rill__order_give_up(order);
+    rill__order_clear(order);
   }
 }
 
@@ -361,7 +361,7 @@ static void drop_group(struct rill__numbered *item) {
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
 /* Streams that continue start anew: their earlier work is forgotten for all memory. */
-void rill__order_give_up(struct rill__order *order) {
+void rill__order_clear(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);
   clear_table(&order->events, drop_event);
@@ -370,7 +370,7 @@ void rill__order_give_up(struct rill__order *order) {
 }
 
 void rill__order_free(struct rill__order *order) {
-  rill__order_give_up(order);
+  rill__order_clear(order);
   free(order->gates);
   free(order->pending);
   free(order);

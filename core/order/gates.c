@@ -96,7 +96,7 @@ uint64_t rill__order_call_submit(struct rill__order *order, uint64_t stream) {
       rill__clock_join(&order->gates[order->gate_count - 1].clock, &timeline->clock)) {
     return timeline->gate;
   }
-  rill__order_give_up(order);
+  rill__order_clear(order);
   return 0;
 }
 

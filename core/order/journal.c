@@ -76,14 +76,14 @@ struct rill__journal *rill__journal_new(rill__order_report_fn *report, void *use
 static void submit_call(struct rill__journal *journal, const struct note *note) {
   struct call *call = calloc(1, sizeof *call);
   if (call == NULL) {
-    rill__order_give_up(journal->order);
+    rill__order_clear(journal->order);
     return;
   }
   call->base.number = note->event;
   call->gate = rill__order_call_submit(journal->order, note->stream);
   if (rill__numbered_add(&journal->calls, &call->base)) return;
   free(call);
-  rill__order_give_up(journal->order);
+  rill__order_clear(journal->order);
 }
 
 static void start_call(const struct rill__journal *journal, uint64_t number) {
@@ -156,7 +156,7 @@ static void set_known(struct rill__journal *journal, struct note *note) {
   note->base.number = 0;
 }
 
-static void give_up_all(struct rill__journal *journal) {
+static void stop_all_waiting(struct rill__journal *journal) {
   for (struct note *note = journal->first; note != NULL; note = note->next) {
     if (is_awaited(note)) set_known(journal, note);
   }
@@ -197,7 +197,7 @@ static void take(struct rill__journal *journal, const struct note *note) {
   struct note known = *note;
   known.base.number = 0;
   journal->was_full = true;
-  give_up_all(journal);
+  stop_all_waiting(journal);
   apply(journal, &known);
 }
 
@@ -326,7 +326,7 @@ void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const
   apply_known(journal);
 }
 
-void rill__journal_give_up(struct rill__journal *journal, uint64_t token) {
+void rill__journal_stop_waiting(struct rill__journal *journal, uint64_t token) {
   struct note *const note = find_awaited(journal, token);
   if (note == NULL) return;
   set_known(journal, note);

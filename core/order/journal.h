@@ -54,7 +54,7 @@ void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const
                             size_t count, uint32_t flags);
 
 /* Stops waiting for a kernel's accesses; the ranges that it was submitted with are used. */
-void rill__journal_give_up(struct rill__journal *journal, uint64_t token);
+void rill__journal_stop_waiting(struct rill__journal *journal, uint64_t token);
 
 /* Returns true if a kernel with the token is awaited.  `label`: its name. */
 bool rill__journal_awaits(const struct rill__journal *journal, uint64_t token, const char **label);

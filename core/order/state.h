@@ -94,7 +94,7 @@ void rill__host_join(const struct rill__order *order, const struct rill__clock *
 void rill__host_join_maybe(const struct rill__order *order, const struct rill__clock *clock);
 
 /* Forgets everything, because there is no host memory. */
-void rill__order_give_up(struct rill__order *order);
+void rill__order_clear(struct rill__order *order);
 
 /* ---- core/order/gates.c ---- */
 

@@ -297,7 +297,7 @@ void rill__order_forget(struct rill__order *order, uintptr_t begin, size_t size)
   for (struct rill__interval *at; (at = rill__intervals_from(&order->memory, begin)) != NULL && at->begin < end;) {
     at = take_part(order, at->begin < begin ? begin : at->begin, end);
     if (at == NULL) {
-      rill__order_give_up(order);
+      rill__order_clear(order);
       return;
     }
     remove_interval(order, at);

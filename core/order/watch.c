@@ -257,7 +257,7 @@ static void look_up(const struct rill__accessed *accessed, struct rill__order_ra
 }
 
 /* Returns NULL if there is no host memory. */
-static struct rill__order_range *look_all_up(const struct rill__accessed *accessed, size_t count, uint32_t *flags) {
+static struct rill__order_range *look_up_all(const struct rill__accessed *accessed, size_t count, uint32_t *flags) {
   struct rill__order_range *ranges = malloc((count + 1) * sizeof *ranges);
   if (ranges == NULL) return NULL;
   rill__memory_lock();
@@ -279,13 +279,13 @@ static void give_precision_up(uint64_t token) {
         label);
   }
   said = true;
-  rill__journal_give_up(journal, token);
+  rill__journal_stop_waiting(journal, token);
 }
 
 /* Called by a worker of the backend, outside epochs. */
 static void note_accessed(uint64_t token, const struct rill__accessed *accessed, size_t count, bool complete) {
   uint32_t flags = 0;
-  struct rill__order_range *const ranges = complete ? look_all_up(accessed, count, &flags) : NULL;
+  struct rill__order_range *const ranges = complete ? look_up_all(accessed, count, &flags) : NULL;
   const struct watching watching = begin_watch();
   if (ranges != NULL) rill__journal_accessed(journal, token, ranges, count, flags);
   if (ranges == NULL) give_precision_up(token);

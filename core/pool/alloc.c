@@ -67,7 +67,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
  * meanwhile. */
 static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
                                        const struct rill__request *request, struct rill__block **out) {
-  if (stream != NULL) rill__pool_give_kept_back(pool);
+  if (stream != NULL) rill__pool_free_kept(pool);
   rill__pool_lock(pool);
   *out = rill__pool_search(pool, stream, request, RILL__ALL_SEARCHES);
   if (*out == NULL && stream != NULL) {

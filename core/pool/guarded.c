@@ -89,7 +89,7 @@ static void yield_kept(struct rill__guard *guard) {
   rill__guard_free(guard);
 }
 
-void rill__pool_give_kept_back(struct rill__pool *pool) {
+void rill__pool_free_kept(struct rill__pool *pool) {
   if (!rill__is_guarded(pool->base.device)) return;
   (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
   rill__guards_yield(pool->base.device, &pool->base, yield_kept);

@@ -37,6 +37,6 @@ static inline bool rill__block_keep_unused(struct rill__pool *pool, struct rill_
 
 /* Returns everything that is kept back to the pool without waiting.  Memory that work may still use is freed in the
  * order of its stream.  Call it outside epochs. */
-void rill__pool_give_kept_back(struct rill__pool *pool);
+void rill__pool_free_kept(struct rill__pool *pool);
 
 #endif

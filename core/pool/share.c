@@ -69,7 +69,7 @@ void rill__pool_cache_update(struct rill__pool *pool, struct rill__pool_cache *c
   }
 }
 
-static void look_at_cache(struct rill__pool *pool, const struct rill__stream *own) {
+static void update_cache(struct rill__pool *pool, const struct rill__stream *own) {
   struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
   if (cache == NULL) return;
   const size_t before = cache->heap.count;
@@ -86,7 +86,7 @@ struct rill__block *rill__pool_search(struct rill__pool *pool, struct rill__stre
   if (searches > all) searches = all;
   struct rill__block *block = NULL;
   for (; searches > 0 && block == NULL; searches--) {
-    look_at_cache(pool, stream);
+    update_cache(pool, stream);
     rill__uses_search(pool);
     if (request == NULL) continue;
     struct rill__pool_cache *own = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;

@@ -174,7 +174,7 @@ static rill_status wait_stream_held(struct rill__stream *stream, struct rill__st
 static rill_status wait_stream_diverted(struct rill__stream *stream, struct rill__stream *other) {
   rill__ref(&stream->base);
   rill__ref(&other->base);
-  if (rill__is_captured(other)) rill__held_settle(stream);
+  if (rill__is_captured(other)) rill__held_wait_submitted(stream);
   const rill_status status = wait_stream_held(stream, other);
   rill__unref(&other->base);
   rill__unref(&stream->base);

@@ -27,7 +27,7 @@ static struct rill__stream *find_native(struct rill__device *device, uintptr_t n
   if (rill__core(device)->natives == NULL) return NULL;
   for (struct rill__stream *stream = *bucket_of(device, native); stream != NULL;
        stream = rill__core(stream)->next_native) {
-    if (stream->native == native && rill__object_revive(&stream->base)) return stream;
+    if (stream->native == native && rill__object_try_ref(&stream->base)) return stream;
   }
   return NULL;
 }

@@ -27,7 +27,7 @@ static rill_status synchronize(struct rill__stream *stream) {
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   if (capturing) return RILL_OK; /* other code is capturing it through the native handle */
-  const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
+  const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
   RILL_TRY(RILL_DISPATCH(stream, stream, synchronize, stream, RILL__FOREVER));
   rill__completion_remember(&rill__core(stream)->work, &asked);
   return RILL_OK;

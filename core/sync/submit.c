@@ -60,7 +60,7 @@ void rill__record_note(struct rill__thread *self, struct rill__stream *stream, c
   if (recorder == NULL) return;
   const uint64_t written = atomic_load_explicit(&recorder->written, memory_order_relaxed);
   struct rill__entry *const entry = rill__entry_begin(recorder, written, stream, RILL__OBSERVED_NOTE, sequence,
-                                                      (uintptr_t)rill__name_keep(note->name));
+                                                      (uintptr_t)rill__name_intern(note->name));
   atomic_store_explicit(&entry->words[0], note->number, memory_order_relaxed);
   atomic_store_explicit(&entry->words[1], note->bytes, memory_order_relaxed);
   atomic_store_explicit(&entry->words[2], (uint64_t)note->ranks << 32 | note->rank, memory_order_relaxed);

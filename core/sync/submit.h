@@ -38,7 +38,7 @@ static inline bool rill__known_complete(struct rill__event *event) {
 }
 
 /* Notes that the driver has reported the event's record as complete.  `asked` and `where` are from before the query. */
-static inline void rill__event_seen(struct rill__event *event, const struct rill__question *asked,
+static inline void rill__event_seen(struct rill__event *event, const struct rill__completion_query *asked,
                                     const struct rill__recorded *where) {
   const bool same = rill__completion_remember(&rill__core(event)->work, asked);
   if (same && !atomic_load_explicit(&event->foreign, memory_order_relaxed)) {

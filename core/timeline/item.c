@@ -66,7 +66,7 @@ void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_
   item->kind = RILL__OBSERVED_NOTE;
   item->submitted = now;
   item->follows_before = item->null_stream = item->pageable = item->ran = item->failed = false;
-  item->name = rill__name_keep(note->name);
+  item->name = rill__name_intern(note->name);
   item->note.number = note->number;
   item->note.bytes = note->bytes;
   item->note.rank = note->rank;

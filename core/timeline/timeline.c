@@ -113,7 +113,7 @@ static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
-  bool runs, ends, hurries;
+  bool runs, ends, woken;
 } writer = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void write_all(bool wait) {
@@ -131,10 +131,10 @@ static bool rest(void) {
     until.tv_sec++;
   }
   pthread_mutex_lock(&writer.lock);
-  while (!writer.ends && !writer.hurries) {
+  while (!writer.ends && !writer.woken) {
     if (pthread_cond_timedwait(&writer.changed, &writer.lock, &until) == ETIMEDOUT) break;
   }
-  writer.hurries = false;
+  writer.woken = false;
   const bool goes_on = !writer.ends;
   pthread_mutex_unlock(&writer.lock);
   return goes_on;
@@ -159,7 +159,7 @@ static rill_status start_writer(void) {
   (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   (void)pthread_cond_init(&writer.changed, &monotonic);
   (void)pthread_condattr_destroy(&monotonic);
-  writer.ends = writer.hurries = false;
+  writer.ends = writer.woken = false;
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are left to the program's own threads */
   writer.runs = pthread_create(&writer.thread, NULL, write_trace, NULL) == 0;
@@ -178,10 +178,10 @@ static void stop_writer(void) {
   writer.runs = false;
 }
 
-static void hurry(void) {
+static void wake_writer(void) {
   pthread_mutex_lock(&writer.lock);
-  if (!writer.hurries) {
-    writer.hurries = true;
+  if (!writer.woken) {
+    writer.woken = true;
     pthread_cond_signal(&writer.changed);
   }
   pthread_mutex_unlock(&writer.lock);
@@ -197,7 +197,7 @@ static void add_call(const struct call *call) {
   calls[calls_added][calls_count++] = *call;
   const bool many = calls_count == CALLS_MANY;
   pthread_mutex_unlock(&calls_lock);
-  if (many) hurry();
+  if (many) wake_writer();
 }
 
 /* ---- observing ---- */
@@ -254,7 +254,7 @@ static rill_status end_observed(struct rill__observed *what, rill_status status)
   if (mine.item != NULL) rill__trace_end(what, mine.item, status);
   if ((what->kind == RILL__OBSERVED_ALLOC || what->kind == RILL__OBSERVED_FREE) && status == RILL_OK)
     count_memory(what);
-  if (rill__trace_has_many()) hurry();
+  if (rill__trace_has_many()) wake_writer();
   rill__errors_resume();
   return status;
 }

@@ -111,7 +111,7 @@ static struct rill__trace_item *take_item(void) {
   return item;
 }
 
-static void give_item(struct rill__trace_item *item) {
+static void recycle_item(struct rill__trace_item *item) {
   RILL_ASSERT(atomic_load(&pending) > 0, "what is freed was counted when it was taken");
   item->next = free_items;
   free_items = item;
@@ -151,7 +151,7 @@ static void free_item(struct rill__trace_item *item) {
   struct rill__event *const events[] = { item->start, item->end };
   rill__trace_events_put(events, 2);
   pthread_mutex_lock(&tracks_lock);
-  give_item(item);
+  recycle_item(item);
   pthread_mutex_unlock(&tracks_lock);
 }
 
@@ -371,7 +371,7 @@ static size_t take_items(struct track *track, struct rill__trace_item *const ite
   return count;
 }
 
-static void give_back(struct rill__trace_item *const items[BATCH], size_t count) {
+static void return_items(struct rill__trace_item *const items[BATCH], size_t count) {
   struct rill__event *events[2 * BATCH];
   for (size_t i = 0; i < count; i++) {
     events[2 * i] = items[i]->start;
@@ -379,7 +379,7 @@ static void give_back(struct rill__trace_item *const items[BATCH], size_t count)
   }
   rill__trace_events_put(events, 2 * count);
   pthread_mutex_lock(&tracks_lock);
-  for (size_t i = 0; i < count; i++) give_item(items[i]);
+  for (size_t i = 0; i < count; i++) recycle_item(items[i]);
   pthread_mutex_unlock(&tracks_lock);
 }
 
@@ -392,7 +392,7 @@ static size_t harvest_some(struct track *track, bool wait) {
   for (size_t i = 0; i < count; i++) {
     if (items[i]->trace == trace) rill__trace_write(&track->line, items[i]);
   }
-  if (count > 0) give_back(items, count);
+  if (count > 0) return_items(items, count);
   return count;
 }
 

@@ -30,7 +30,7 @@ MUTANTS = [
         "retain counts nothing",
         "C1.3",
         "core/object/handle.c",
-        "if (object->borrowed || rill__object_revive(object)) return RILL_OK;",
+        "if (object->borrowed || rill__object_try_ref(object)) return RILL_OK;",
         "if (object->borrowed || rill__object_is_live(object)) return RILL_OK;",
         ["event_retain", "stream_retain"],
     ),

@@ -16,7 +16,7 @@ static struct rill__completion known_work(void) {
   submit(&work, &owner);
   submit(&work, &other);
   assert_false(rill__completion_is_known(&work));
-  const struct rill__question asked = rill__completion_ask(&work);
+  const struct rill__completion_query asked = rill__query_completion(&work);
   assert_false(rill__completion_is_known(&work));
   rill__completion_remember(&work, &asked);
   assert_true(rill__completion_is_known(&work));
@@ -46,7 +46,8 @@ static void work_on_its_way_to_the_driver_counts(void) {
     struct rill__completion work = known_work();
     rill__submission_begin(&work, threads[i]);
     assert_false(rill__completion_is_known(&work));
-    const struct rill__question asked = rill__completion_ask(&work); /* answered before the driver has the work */
+    const struct rill__completion_query asked =
+        rill__query_completion(&work); /* answered before the driver has the work */
     rill__completion_remember(&work, &asked);
     assert_false(rill__completion_is_known(&work));
     rill__submission_end(&work, threads[i]);
@@ -60,7 +61,7 @@ static void work_during_the_question_counts(void) {
   for (unsigned i = 0; i < 2; i++) {
     struct rill__completion work = known_work();
     submit(&work, &owner);
-    const struct rill__question asked = rill__completion_ask(&work);
+    const struct rill__completion_query asked = rill__query_completion(&work);
     submit(&work, threads[i]);
     rill__completion_remember(&work, &asked);
     assert_false(rill__completion_is_known(&work));
@@ -73,7 +74,7 @@ static void each_submission_counts_by_itself(void) {
   rill__submission_begin(&work, &owner);
   rill__submission_begin(&work, &other);
   rill__submission_end(&work, &owner);
-  const struct rill__question asked = rill__completion_ask(&work);
+  const struct rill__completion_query asked = rill__query_completion(&work);
   rill__completion_remember(&work, &asked);
   assert_false(rill__completion_is_known(&work));
   rill__submission_end(&work, &other);
@@ -83,9 +84,9 @@ static void each_submission_counts_by_itself(void) {
 /* Of two that ask, the first asked before work that the second saw come. */
 static void an_older_question_does_not_answer_for_a_newer_one(void) {
   struct rill__completion work = known_work();
-  const struct rill__question first = rill__completion_ask(&work);
+  const struct rill__completion_query first = rill__query_completion(&work);
   submit(&work, &owner);
-  const struct rill__question second = rill__completion_ask(&work);
+  const struct rill__completion_query second = rill__query_completion(&work);
   rill__completion_remember(&work, &first);
   assert_false(rill__completion_is_known(&work));
   rill__completion_remember(&work, &second);

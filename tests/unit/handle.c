@@ -112,12 +112,12 @@ static void live_objects_can_be_revived_and_dead_ones_not(void) {
   struct thing *thing = new_thing(NULL);
   const uint64_t id = thing->base.id;
   assert_true(rill__object_is_live(&thing->base));
-  assert_true(rill__object_revive(&thing->base));
+  assert_true(rill__object_try_ref(&thing->base));
   assert_int_equal(release_thing(id), RILL_OK);
   rill__ref(&thing->base); /* its memory stays */
   assert_int_equal(release_thing(id), RILL_OK);
   assert_false(rill__object_is_live(&thing->base));
-  assert_false(rill__object_revive(&thing->base));
+  assert_false(rill__object_try_ref(&thing->base));
   rill__unref(&thing->base);
 }
 

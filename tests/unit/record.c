@@ -128,13 +128,13 @@ static void numbers_follow_the_order_of_threads(void) {
 
 static void names_are_kept_once(void) {
   char name[] = "kernel_of_this_test";
-  const char *const kept = rill__name_keep(name);
+  const char *const kept = rill__name_intern(name);
   assert_non_null(kept);
   assert_ptr_not_equal(kept, name);
-  assert_ptr_equal(rill__name_keep("kernel_of_this_test"), kept);
+  assert_ptr_equal(rill__name_intern("kernel_of_this_test"), kept);
   name[0] = 'K';
   assert_string_equal(kept, "kernel_of_this_test");
-  assert_ptr_not_equal(rill__name_keep(name), kept);
+  assert_ptr_not_equal(rill__name_intern(name), kept);
 }
 
 TESTS_ON_EACH_DEVICE("record", TEST(readers_see_entries_as_they_were_written), TEST(few_entries_are_all_there),
