@@ -408,6 +408,10 @@ RILL_INSTEAD_(expf)
 RILL_INSTEAD_(exp2f)
 #ifdef __USE_GNU
 RILL_INSTEAD_(exp10f)
+#if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 41)
+RILL_INSTEAD_(sinpif)
+RILL_INSTEAD_(cospif)
+#endif
 #endif
 RILL_INSTEAD_(expm1f)
 RILL_INSTEAD_(logf)
