@@ -172,8 +172,8 @@ class Quickstart(unittest.TestCase):
         done = self.run_it("demo", STEPS="40")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertNotIn("\r", done.stdout)
-        expected = [f"installing: {percent} %" for percent in (25, 50, 75, 100)]
-        self.assertEqual(self.said(done.stdout), expected + [f"building: {10 * tenth} %" for tenth in range(1, 11)])
+        expected = [f"installing: {percent} %" for percent in (0, 25, 50, 75, 100)]
+        self.assertEqual(self.said(done.stdout), expected + [f"building: {percent} %" for percent in (2, *range(10, 101, 10))])
         steps = re.findall(r"^quickstart: ([a-z]+) (?!: )", done.stdout, re.MULTILINE)
         self.assertEqual(steps, ["looking", "updating", "installing", "setting", "building", "rill"])
         done = self.run_it("demo", STEPS="3", BUILD_FAILS="1")
