@@ -603,7 +603,8 @@ def with_start(work):
     environment, _ = install(work)
     cc = work / "bin" / "cc"
     cc.parent.mkdir()
-    cc.write_text(f'#!/bin/sh\nexec {shlex.join([*compiler, *sanitizer_flags()])} "$@"\n', encoding="utf-8")
+    program = shutil.which(compiler[0])  # by its path, since the script's folder will be the first on PATH
+    cc.write_text(f'#!/bin/sh\nexec {shlex.join([program, *compiler[1:], *sanitizer_flags()])} "$@"\n', encoding="utf-8")
     cc.chmod(0o755)
     (rillcc,) = (work / "root").rglob("bin/rillcc")
     environment["PATH"] = f"{cc.parent}:{rillcc.parent}:{environment['PATH']}"
