@@ -1,15 +1,15 @@
-/* RILL_CHECK=comm: before an operation, the ranks that take part tell each other what they are about to do.
+/* RILL_CHECK=comm: before an operation, the participating ranks exchange records of what they are about to do.
  *
- * The records travel through the engine itself, on a stream of the library's own, and the host waits for them: so each
- * call waits until all ranks have made theirs.  Those of a collective operation are an all-gather.  A send and its
- * receive exchange theirs, where the engine does not tell by itself what does not fit; sends and receives that cross
- * must be in groups then, as the calls would wait for each other. */
+ * The records are sent by the engine itself, on a stream that the library owns, and the host waits for them. Each call
+ * therefore blocks until all ranks have made theirs.  Records of a collective operation are exchanged with an
+ * all-gather.  A send and its receive exchange records only if the engine does not detect mismatched messages itself;
+ * crossing sends and receives must then be in groups, because otherwise the calls would wait for each other. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is compared. */
+/* The fields that are compared. */
 struct record {
   uint64_t number, kind, count, type, op, root;
 };
@@ -20,7 +20,7 @@ bool rill__comm_checks(void) { return rill_check_is_on("comm"); }
 
 /* ---- exchanging ---- */
 
-/* The memory has a record of each rank, then this one's; first in pinned memory, then in the device's. */
+/* Layout: one record per rank, followed by this rank's own.  The pinned and the device memory have the same layout. */
 static struct record *host_records(const struct comm *comm) { return comm->check_memory; }
 static struct record *device_records(const struct comm *comm) { return comm->check_device_memory; }
 
@@ -71,7 +71,7 @@ static rill_status compare(struct comm *comm) {
     if (memcmp(own, other, sizeof *own) == 0) continue;
     return rill__comm_fail(
         RILL_ERROR_INVALID_ARGUMENT,
-        "operation %llu of rank %u is %s of %llu elements, type %llu, op %llu, root %llu; of rank %u "
+        "operation %llu of rank %u is %s of %llu elements, type %llu, op %llu, root %llu; on rank %u "
         "it is %s of %llu, type %llu, op %llu, root %llu",
         (unsigned long long)own->number, comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count,
         (unsigned long long)own->type, (unsigned long long)own->op, (unsigned long long)own->root, i,
@@ -85,14 +85,14 @@ static rill_status compare(struct comm *comm) {
 
 static bool is_collective(const struct comm_op *op) { return op->kind != COMM_SEND && op->kind != COMM_RECEIVE; }
 
-/* How many collective operations of the same communicator come before it. */
+/* Returns how many collective operations of the same communicator precede operation `i`. */
 static size_t round_of(const struct comm_op *ops, size_t i) {
   size_t before = 0;
   for (size_t j = 0; j < i; j++) before += ops[j].comm == ops[i].comm && is_collective(&ops[j]);
   return before;
 }
 
-/* Compares the operations of one round, one of each communicator. */
+/* Compares the operations of one round: at most one operation per communicator. */
 static rill_status compare_round(const struct comm_op *ops, size_t count, size_t round, struct comm_op *gathers,
                                  size_t *found) {
   *found = 0;
@@ -113,12 +113,12 @@ static bool is_pair(const struct comm_op *op) {
   return !is_collective(op) && !op->comm->engine->compares_messages && op->peer != op->comm->rank;
 }
 
-/* Does the message go to the higher rank? */
+/* Returns whether the message goes to the higher of the two ranks. */
 static bool goes_up(const struct comm_op *op) { return (op->kind == COMM_SEND) == (op->comm->rank < op->peer); }
 
-/* Invariant: both sides of a pair of ranks exchange the records of their messages in one order: those of messages to
- * the higher rank first, each direction in the order of the operations.  The engine has one queue for each direction,
- * and takes a record for the answer of another one if the orders differ. */
+/* Invariant: both ranks of a pair exchange the records of their messages in the same order: first messages to the
+ * higher rank, and within a direction in the order of the operations.  The engine has one queue per direction, so with
+ * different orders a record would be matched with the answer to another one. */
 static size_t list_pairs(const struct comm_op *ops, size_t count, const struct comm *comm,
                          const struct comm_op **pairs) {
   size_t found = 0;
@@ -130,12 +130,12 @@ static size_t list_pairs(const struct comm_op *ops, size_t count, const struct c
   return found;
 }
 
-/* Memory for a record of each of `n` operations, and for its answer; it stays, for to free it would wait for other
- * ranks. */
+/* Returns memory for `n` records and `n` answers.  The memory is kept, because freeing it would wait for other ranks.
+ */
 static rill_status pair_records(struct comm *comm, size_t n, struct record **host, struct record **device) {
   int k = 0;
   while (k < COMM_PAIR_SIZES - 1 && (size_t)1 << k < n) k++;
-  COMM_REQUIRE((size_t)1 << k >= n, RILL_ERROR_OUT_OF_RANGE, "RILL_CHECK=comm compares %zu sends and receives at most",
+  COMM_REQUIRE((size_t)1 << k >= n, RILL_ERROR_OUT_OF_RANGE, "RILL_CHECK=comm compares at most %zu sends and receives",
                (size_t)1 << k);
   const size_t size = ((size_t)2 << k) * sizeof(struct record);
   rill_status status = RILL_OK;
@@ -150,14 +150,14 @@ static rill_status pair_records(struct comm *comm, size_t n, struct record **hos
   return status == RILL_OK ? RILL_OK : rill__comm_fail_rill(status, "RILL_CHECK=comm");
 }
 
-/* What one communicator has to compare: n records of its own, and after them their answers. */
+/* The records to compare for one communicator: n of this rank, then the n answers. */
 struct pairs {
   struct comm *comm;
   size_t n;
   struct record *host, *device;
 };
 
-/* Writes the records of `pairs`, and adds their exchange to the list. */
+/* Writes the records of `pairs` and appends their exchange to `list`. */
 static rill_status begin_exchange(struct pairs *made, const struct comm_op *const *pairs, struct comm_op *list) {
   struct comm *const comm = made->comm;
   COMM_TRY(prepare(comm));
@@ -186,7 +186,7 @@ static rill_status compare_answers(const struct pairs *made) {
     const struct record *const own = made->host + i, *const other = made->host + n + i;
     COMM_REQUIRE(own->count == other->count && own->type == other->type && own->kind != other->kind,
                  RILL_ERROR_INVALID_ARGUMENT,
-                 "rank %u: %s of %llu elements of type %llu; of rank %llu the other side is %s of %llu, type %llu",
+                 "rank %u: %s of %llu elements of type %llu; on rank %llu the other side is %s of %llu, type %llu",
                  comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count, (unsigned long long)own->type,
                  (unsigned long long)other->root, comm_kind_name(other->kind), (unsigned long long)other->count,
                  (unsigned long long)other->type);
@@ -201,7 +201,8 @@ static bool is_first_of_comm(const struct comm_op *ops, size_t i) {
   return true;
 }
 
-/* All communicators together: their ranks may be this thread's. */
+/* Exchanges the records of all communicators in one submission: several ranks may belong to this thread, and separate
+ * exchanges would deadlock. */
 static rill_status exchange_all(const struct comm_op *ops, size_t count, const struct comm_op **pairs,
                                 struct comm_op *list, struct pairs *made) {
   size_t listed = 0, comms = 0;

@@ -1,4 +1,4 @@
-/* Communicators: handles, breaking, ending. */
+/* Communicators: handles, breaking and destruction. */
 #include "backends/comm/engine.h"
 
 #include <errno.h>
@@ -10,23 +10,23 @@
 
 /* ---- handles ----
  *
- * An id is a kind that rill does not use (8 bits) and a number that is never used again (56).  Who is inside a call has
- * a pin; a communicator ends when its references and pins are 0. */
+ * A handle consists of a kind that rill does not use (8 bits) and a number that is never reused (56 bits).  Each
+ * running call holds a pin; a communicator is destroyed when it has no references and no pins. */
 
 enum { KIND = 0xc3, BUCKETS = 256 };
 
 static struct {
   pthread_mutex_t lock;
-  struct comm *found[BUCKETS]; /* by the number, linked by next */
-  uint64_t last;               /* number given out */
-  uint32_t apart;              /* threads */
+  struct comm *found[BUCKETS]; /* hashed by handle; linked by next */
+  uint64_t last;               /* the number that was assigned last */
+  uint32_t apart;              /* running threads of rill__comm_run_apart */
   pthread_cond_t ended;
   bool forked;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 
 static struct comm **bucket_of(rill_comm handle) { return &all.found[handle.id % BUCKETS]; }
 
-/* The communicator of a living handle, or NULL with text.  Under the lock. */
+/* Returns the communicator of a valid handle; otherwise NULL, with the last error set.  Call under the lock. */
 static struct comm *find(rill_comm handle) {
   const uint64_t number = handle.id & ((UINT64_C(1) << 56) - 1);
   struct comm *comm = *bucket_of(handle);
@@ -42,7 +42,7 @@ static struct comm *find(rill_comm handle) {
   return NULL;
 }
 
-/* Gives a communicator its handle, which nobody else knows yet. */
+/* Assigns a handle to a communicator.  No other thread knows the handle yet. */
 static void publish(struct comm *comm) {
   pthread_mutex_lock(&all.lock);
   comm->references = 1;
@@ -52,7 +52,7 @@ static void publish(struct comm *comm) {
   pthread_mutex_unlock(&all.lock);
 }
 
-/* Takes it out of what is found.  Under the lock. */
+/* Removes the communicator from the table.  Call under the lock. */
 static void forget(struct comm *comm) {
   struct comm **link = bucket_of(comm->handle);
   while (*link != comm) link = &(*link)->next;
@@ -61,7 +61,8 @@ static void forget(struct comm *comm) {
 
 static void end(struct comm *comm);
 
-/* After a count went down.  Releases the lock. */
+/* Destroys the communicator if no reference or pin is left.  Call under the lock, which is released, after a decrement.
+ */
 static void unlock_and_end(struct comm *comm) {
   const bool last = comm->references == 0 && comm->pins == 0;
   if (last) forget(comm);
@@ -110,7 +111,7 @@ rill_status rill_comm_release(rill_comm handle) {
   return rill__comm_last_error.status;
 }
 
-/* ---- threads apart ---- */
+/* ---- helper threads ---- */
 
 struct apart {
   void *(*run)(void *argument);
@@ -147,7 +148,7 @@ bool rill__comm_run_apart(void *(*run)(void *), void *argument) {
 
 /* ---- life ---- */
 
-/* What rill has of it goes; the engine has nothing any more. */
+/* Frees the resources of the communicator; those of the engine have been freed. */
 static void free_comm(struct comm *comm) {
   (void)rill_stream_release(comm->check_stream);
   (void)rill_free(comm->check_memory);
@@ -175,7 +176,7 @@ static void *end_apart(void *argument) {
   return NULL;
 }
 
-/* Ending waits for operations, so it does not happen on the thread that releases. */
+/* Destruction waits for operations, so it runs on a helper thread and not on the thread that releases the handle. */
 static void end(struct comm *comm) {
   if (!rill__comm_run_apart(end_apart, comm)) (void)end_apart(comm);
 }
@@ -192,7 +193,7 @@ rill_status rill__comm_new(const struct comm_engine *engine, rill_device device,
   (void)pthread_mutex_init(&comm->submitting, NULL);
   (void)pthread_mutex_init(&comm->lock, NULL);
   comm_init_condition(&comm->changed);
-  rill_stream stream; /* asking for it makes the device's context */
+  rill_stream stream; /* opening the default stream creates the device's context */
   rill_status status = rill_device_default_stream(device, &stream);
   if (status == RILL_OK) status = rill_stream_context(stream, &comm->context);
   if (status == RILL_OK && engine->needs_scratch) status = rill_alloc(device, 8, RILL_MEMORY_DEVICE, &comm->scratch);
@@ -227,10 +228,10 @@ static void wait_for_apart(uint32_t left, uint64_t ns) {
   pthread_mutex_unlock(&all.lock);
 }
 
-/* Vendors' libraries crash when they are called while they are torn down, so what runs apart is given time to end: on a
- * full machine the end of a communicator takes half a minute.  The watch comes last, since communicators end when it
- * has seen their operations end, or their deadlines pass.  One without a deadline that waits for a peer which never
- * comes would take for ever. */
+/* Vendor libraries crash if they are called during their own teardown, so helper threads get time to finish: on a
+ * loaded machine, destroying a communicator can take half a minute.  The watch thread is stopped last, because
+ * communicators are destroyed only once it has seen their operations end or time out.  The wait is bounded, because a
+ * communicator without a deadline may wait for a peer that never arrives. */
 static void at_exit(void) {
   enum { FOR_ENDS = 60, FOR_WATCH = 2 };
   if (all.forked) return;
@@ -243,13 +244,13 @@ static void at_exit(void) {
 static void first_use(void) {
   comm_init_condition(&all.ended);
   (void)pthread_atfork(NULL, NULL, forked);
-  (void)atexit(at_exit); /* of a joining that was abandoned */
+  (void)atexit(at_exit); /* for a join that was abandoned */
 }
 
-/* Handlers run in reverse order: what an engine needs at exit is there only before those of its own libraries run,
- * which have all been loaded when it has joined. */
+/* Exit handlers run in reverse order of registration.  This one must run before those of the engine's libraries, so it
+ * is registered after a join has loaded all of them. */
 void rill__comm_handle_exit(const struct comm_engine *engine) {
-  static atomic_uint handled; /* a bit for each backend */
+  static atomic_uint handled; /* one bit per backend */
   const unsigned bit = 1u << engine->backend;
   if ((atomic_fetch_or(&handled, bit) & bit) == 0) (void)atexit(at_exit);
 }
@@ -299,8 +300,8 @@ rill_status rill__comm_poll(struct comm *comm) {
   return status;
 }
 
-/* A submission that is inside the engine is let out first: an ordinary one comes by itself, one that waits for a peer
- * is interrupted where the engine can do that. */
+/* Waits for submissions that are inside the engine before it aborts: an ordinary submission returns by itself, and one
+ * that waits for a peer is interrupted if the engine can do that. */
 static void *abort_now(void *argument) {
   struct comm *comm = argument;
   const struct timespec until = comm_after(UINT64_C(200000000));
@@ -335,7 +336,7 @@ void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apar
   comm->last = &comm->first;
   pthread_cond_broadcast(&comm->changed);
   pthread_mutex_unlock(&comm->lock);
-  rill__comm_watch_tell(flights, why); /* before the device can come past the operations */
+  rill__comm_watch_tell(flights, why); /* before the device can pass the operations and run the work after them */
   if (!apart || !rill__comm_run_apart(abort_now, comm)) (void)abort_now(comm);
 }
 
@@ -349,9 +350,9 @@ rill_status rill_comm_abort(rill_comm handle) {
   return RILL_OK;
 }
 
-/* ---- what a communicator tells ---- */
+/* ---- reports ---- */
 
-/* Another rank of the same communicator in this process, or NULL.  Under the lock. */
+/* Returns another rank of the same communicator in this process, or NULL.  Call under the lock. */
 static struct comm *find_rank(const struct comm *of, uint32_t rank) {
   for (int i = 0; i < BUCKETS; i++) {
     for (struct comm *comm = all.found[i]; comm != NULL; comm = comm->next) {
@@ -361,7 +362,7 @@ static struct comm *find_rank(const struct comm *of, uint32_t rank) {
   return NULL;
 }
 
-/* What keeps a rank from its operation `number`; 0: nothing, it is there. */
+/* Appends why a rank has not reached operation `number`.  Returns the length of the text; 0: it has reached it. */
 static int describe_missing(struct comm *comm, uint64_t number, char *text, size_t size) {
   const unsigned long long made = atomic_load(&comm->numbered);
   if (made < number) return snprintf(text, size, "; rank %u has called %llu operations", comm->rank, made);
@@ -370,7 +371,7 @@ static int describe_missing(struct comm *comm, uint64_t number, char *text, size
   const bool stands = oldest != NULL && oldest->since == 0 && oldest->op.number <= number;
   const unsigned long long at = stands ? oldest->op.number : 0;
   pthread_mutex_unlock(&comm->lock);
-  return stands ? snprintf(text, size, "; the stream of rank %u has not come to its operation %llu", comm->rank, at)
+  return stands ? snprintf(text, size, "; the stream of rank %u has not reached its operation %llu", comm->rank, at)
                 : 0;
 }
 

@@ -1,13 +1,12 @@
-/* What the parts of rill_comm share, and the contract of an engine.
+/* Declarations shared by the files of rill_comm, and the interface of an engine.
  *
- * rill_comm stands on rill's public interface alone.  An engine (NCCL, RCCL, MPI, or local.c for threads of one
- * process) joins ranks and takes operations; comm.c keeps the handles, join.c joins, operation.c checks and groups,
- * watch.c keeps the deadlines of engines that have none, parts.c holds streams of the CPU.
+ * rill_comm uses only rill's public interface.  An engine (NCCL, RCCL, MPI, or local.c for threads of one process)
+ * joins ranks and runs operations; comm.c has the handles, join.c joins, operation.c checks and groups operations,
+ * watch.c enforces deadlines for engines that do not, parts.c blocks streams of the CPU.
  *
- * A communicator, in the order of its life: joined; broken (once, by whoever is first: a deadline, an error of the
- * engine, rill_comm_abort), which calls engine->abort once; ended by its last reference, which calls engine->end once,
- * after abort has returned.
- */
+ * States of a communicator, in order: joined; broken, at most once, by a deadline, an error of the engine or
+ * rill_comm_abort, which calls engine->abort once; destroyed when its last reference is released, which calls
+ * engine->end once, after abort has returned. */
 #ifndef RILL_COMM_ENGINE_H
 #define RILL_COMM_ENGINE_H
 
@@ -24,10 +23,10 @@
 
 /* ---- failures ---- */
 
-/* In a format: ends what was wrong, begins what to do about it. */
+/* In a format string: separates the message from the hint. */
 #define COMM_HINT "\x1f"
 
-/* What the last error tells, and what ended a communicator. */
+/* The contents of the last error, and of the error that broke a communicator. */
 struct comm_error {
   rill_status status;
   int32_t native_code;
@@ -38,9 +37,10 @@ struct comm_error {
 rill_status rill__comm_fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 rill_status rill__comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
-/* After a call of rill has failed: what rill says of it becomes the last error.  `what` was it for. */
+/* Makes rill's last error the last error of this library, after a call of rill has failed.  `what`: the purpose of the
+ * call. */
 rill_status rill__comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
-/* Makes `error` the last error, of the function that runs. */
+/* Makes `error` the last error, attributed to the current function. */
 rill_status rill__comm_fail_as(const struct comm_error *error) __attribute__((cold));
 
 /* The calling thread's last error. */
@@ -55,14 +55,14 @@ extern _Thread_local struct comm_error rill__comm_last_error;
     const rill_status try_status_ = (call);         \
     if (try_status_ != RILL_OK) return try_status_; \
   } while (0)
-/* The same of a call of rill. */
+/* COMM_TRY for calls of rill. */
 #define COMM_TRY_RILL(call, what)                                                 \
   do {                                                                            \
     const rill_status try_status_ = (call);                                       \
     if (try_status_ != RILL_OK) return rill__comm_fail_rill(try_status_, (what)); \
   } while (0)
 
-/* An invariant of our own, where core checks its own; a caller's mistake is a status. */
+/* Checks an internal invariant in builds with RILL_CHECKS.  A caller's mistake is reported as a status instead. */
 #ifdef RILL_CHECKS
 #define COMM_ASSERT(condition) \
   ((condition) ? (void)0 : (void)(fprintf(stderr, "%s:%d: rill_comm: %s\n", __FILE__, __LINE__, #condition), abort()))
@@ -70,7 +70,7 @@ extern _Thread_local struct comm_error rill__comm_last_error;
 #define COMM_ASSERT(condition) ((void)sizeof(condition))
 #endif
 
-/* Opens a public function: its name, and the object that errors name. */
+/* Begins a public function: sets its name, and the object that errors name. */
 void rill__comm_enter(const char *api);
 void rill__comm_about(const char *object);
 
@@ -103,61 +103,62 @@ struct comm_op {
   rill_stream stream;
   void *dst;
   const void *src;
-  size_t count, size; /* size: bytes of an element */
+  size_t count, size; /* size: bytes per element */
   enum comm_kind kind;
-  uint32_t type, op, peer; /* RILL_COMM_*; peer: root, or the other one */
-  uint64_t number;         /* among the communicator's, from 1 on; 0: the library's own */
+  uint32_t type, op, peer; /* RILL_COMM_*; peer: the root, or the other rank of a message */
+  uint64_t number;         /* within the communicator, from 1; 0: an operation of this library */
 };
 
 static inline size_t comm_bytes(const struct comm_op *op) {
   return op->kind == COMM_BARRIER ? 0 : op->count * op->size;
 }
 
-/* An operation, or several of one stream, that a deadline runs for (watch.c). */
+/* One or several operations on one stream that share a deadline (watch.c). */
 struct comm_flight {
   struct comm_flight *next;
   struct comm *comm;
   rill_stream stream; /* retained */
   rill_event start, end;
-  uint64_t since;    /* when its stream was first seen to have come to it; 0: not yet */
-  struct comm_op op; /* the first one */
+  uint64_t since;    /* when the stream was first seen to have reached the flight; 0: not yet */
+  struct comm_op op; /* the first operation */
 };
 
 struct comm {
   const struct comm_engine *engine;
   rill_comm handle;
-  struct comm *next; /* comm.c's, as the next two are */
+  struct comm *next; /* owned by comm.c, like the next two */
   uint32_t references, pins;
   rill_device device;
   int32_t ordinal;
-  uintptr_t context; /* of the device, for its driver; 0 where there is none */
+  uintptr_t context; /* native context of the device; 0 if the backend has none */
   uint32_t ranks, rank;
   uint64_t timeout;
   char label[64];
-  void *native;             /* the engine's */
-  void *scratch;            /* 8 bytes of the device's memory, for barriers; NULL if the engine needs none */
-  rill_stream check_stream; /* of RILL_CHECK=comm (check.c), as the next three are */
+  void *native;             /* owned by the engine */
+  void *scratch;            /* 8 bytes of device memory, for barriers; NULL if the engine needs none */
+  rill_stream check_stream; /* for RILL_CHECK=comm (check.c), like the next three */
   void *check_memory, *check_device_memory;
   uint64_t checked;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
-  _Atomic uint64_t numbered; /* operations so far; `submitting` orders changes */
-  uint64_t family;           /* the same for all ranks of a communicator, and for few others; 0: not joined */
-  uint64_t splits;           /* so far; guarded by `submitting` */
+  _Atomic uint64_t numbered; /* number of the last operation; changed under `submitting` */
+  uint64_t family;           /* equal on all ranks of a communicator, and very likely unique to it; 0: not joined */
+  uint64_t splits;           /* number of splits so far; guarded by `submitting` */
 
-  pthread_mutex_t submitting; /* orders submissions; an engine's call may be waited for under it, by its users alone */
+  pthread_mutex_t submitting; /* orders submissions; an engine call may block under it, which delays only users of this
+                                 communicator */
 
-  pthread_mutex_t lock; /* guards the rest; never held across a call of the engine's or of rill's */
+  pthread_mutex_t lock; /* guards the following fields; never held across a call of the engine or of rill */
   pthread_cond_t changed;
   bool broken, aborted; /* aborted: engine->abort has returned */
   struct comm_error failure;
-  uint32_t inside;           /* calls of the engine's that run */
-  uint64_t submitting_since; /* when the one that submits started; 0: there is none */
+  uint32_t inside;           /* running calls of the engine */
+  uint64_t submitting_since; /* when the current submission started; 0: none is running */
   struct comm_flight *first, **last;
   struct comm *next_watched;
   bool watched_now;
 };
 
-/* An operation for people: "send of rank 2 of 4 to rank 3 (operation 7)". */
+/* An operation as text: "send of rank 2 of 4 to rank 3 (operation 7)". */
 struct comm_op_text {
   char text[112];
 };
@@ -171,7 +172,7 @@ static inline struct comm_op_text comm_describe(const struct comm_op *op) {
   return made;
 }
 
-/* What rill's reports and traces say of an operation. */
+/* Returns the description of an operation for rill's reports and traces. */
 static inline rill_stream_note comm_note(const struct comm_op *op) {
   return (rill_stream_note){ .struct_size = sizeof(rill_stream_note),
                              .name = comm_kind_name(op->kind),
@@ -186,41 +187,43 @@ static inline rill_stream_note comm_note(const struct comm_op *op) {
 
 struct comm_engine {
   const char *name;
-  uint32_t backend; /* RILL_BACKEND_* of its devices */
-  size_t max_count; /* elements of an operation */
+  uint32_t backend; /* RILL_BACKEND_* of the devices that it serves */
+  size_t max_count; /* most elements per operation */
   bool keeps_deadlines, needs_scratch;
-  bool compares_messages; /* a receive that does not fit what was sent fails by itself */
-  bool takes_empty;       /* operations of no elements too, to compare them */
-  bool joins_in_time; /* `join` and `split` keep the deadline of their communicators, and run on the caller's thread */
-  bool notes;         /* it tells rill itself when its operations ran */
+  bool compares_messages; /* a receive fails by itself if it does not match the message */
+  bool takes_empty;       /* takes operations of 0 elements, to compare them */
+  bool joins_in_time; /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
+  bool notes;         /* reports to rill itself when its operations ran */
 
-  /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
+  /* Makes the engine usable.  Called on the caller's thread before each use.  A failure says what was tried. */
   rill_status (*start)(void);
   uint32_t (*version)(void);
   rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]);
-  /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
+  /* Joins ranks of this process.  Called on any thread; may block until the other ranks join. */
   rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
-  /* Joins the ranks of `parent` with the same color to `child`, whose rank and ranks it sets; 0 ranks: of
-   * RILL_COMM_NO_COLOR.  Blocks as `join` does.  NULL: the engine cannot. */
+  /* Joins the ranks of `parent` with the same color into `child`, and sets its rank and ranks (0 ranks with
+   * RILL_COMM_NO_COLOR).  Blocks as `join` does.  NULL if the engine cannot split. */
   rill_status (*split)(struct comm *parent, uint32_t color, uint32_t key, struct comm *child);
-  /* Takes operations, at least one.  Their communicators are not broken, and no other submission runs for them.  A
-   * failure that leaves one unusable goes through rill__comm_break. */
+  /* Submits at least one operation.  Their communicators are not broken, and no other submission runs on them.  A
+   * failure that leaves a communicator unusable calls rill__comm_break. */
   rill_status (*submit)(const struct comm_op *ops, size_t count);
-  /* Fails if the engine knows of an error; optional. */
+  /* Fails if the engine has detected an error.  Optional. */
   rill_status (*poll)(struct comm *comm);
-  /* Makes a submission that is inside the engine return; false if it cannot.  Optional. */
+  /* Makes a submission that blocks inside the engine return; returns false if it cannot.  Optional. */
   bool (*interrupt)(struct comm *comm);
-  /* Ends the operations under way.  A submission may still be inside, if the engine cannot be interrupted. */
+  /* Stops the operations in progress.  A submission may still be inside if the engine cannot interrupt it. */
   void (*abort)(struct comm *comm);
-  /* Waits until all that was submitted has ended; optional.  Until then the engine may break the communicator, and
-   * afterwards it does not. */
+  /* Waits until all submitted operations have ended.  Optional.  The engine may break the communicator until drain
+   * returns, and not afterwards. */
   void (*drain)(struct comm *comm);
-  /* Frees what the engine has, after abort too; without `drain` it may block as that does. */
+  /* Frees the engine's resources, including after abort.  Without `drain`, it may block for as long as drain would. */
   void (*end)(struct comm *comm);
-  /* The thread that keeps deadlines begins: its queries must not disturb captures; optional. */
+  /* Called on the watch thread before its first query of the engine, because queries must not disturb captures.
+   * Optional. */
   void (*begin_watch)(void);
 
-  /* Of MPI alone: all processes, a communicator by its handle, and passing bytes from rank 0 to all. */
+  /* Only for MPI: returns the ranks of all processes, looks up an MPI communicator by its handle, and broadcasts bytes
+   * from rank 0. */
   rill_status (*world)(uint32_t *ranks, uint32_t *rank);
   rill_status (*of_handle)(int32_t handle, const char *library, uint8_t id[COMM_ID_BYTES], uint32_t *ranks,
                            uint32_t *rank);
@@ -230,48 +233,50 @@ struct comm_engine {
 
 extern const struct comm_engine rill__comm_nccl, rill__comm_rccl, rill__comm_local;
 
-/* In ids, and as the backend of the local engine: devices of RILL_BACKEND_CPU, but ranks of one process. */
+/* The backend number of the local engine, also in ids: devices of RILL_BACKEND_CPU, but ranks of one process. */
 enum { COMM_LOCAL = 16 };
 
 /* ---- streams of the CPU (parts.c) ---- */
 
 struct comm_part;
 
-/* What an engine has for its parts. */
+/* An engine's state for its parts. */
 struct comm_parts {
-  pthread_mutex_t lock; /* guards all parts; never held across a call of rill's */
+  pthread_mutex_t lock; /* guards all parts; never held across a call of rill */
   pthread_cond_t changed;
-  rill_stream stream;                           /* what gates are recorded on */
-  void (*changed_part)(struct comm_part *part); /* under the lock: `reached` or `armed` was set; optional */
+  rill_stream stream;                           /* the stream on which gates are recorded */
+  void (*changed_part)(struct comm_part *part); /* called under the lock after `reached` or `armed` was set; optional */
 };
 
 struct comm_part {
-  struct comm_part *next; /* of one submission */
+  struct comm_part *next; /* in the same submission */
   struct comm_parts *of;
   rill_stream stream; /* retained */
   rill_event gate;
-  uint32_t left;        /* operations that have not ended; after the submission the engine's thread's */
-  bool failed;          /* the same */
-  uint32_t references;  /* the host call, and whoever has the operations: the last one frees the struct */
-  bool reached, armed;  /* the host call has run; the stream has both, or never will */
-  rill_status reported; /* by the host call, or why it is not there */
-  void *works;          /* the engine's */
+  uint32_t left;       /* operations that have not ended; used only by the engine's thread after the submission */
+  bool failed;         /* used like `left` */
+  uint32_t references; /* one of the host call, one of the owner of the operations; the last one frees the struct */
+  bool reached,
+      armed; /* reached: the host call has run; armed: host call and wait were submitted, or submitting them failed */
+  rill_status reported; /* status that the host call got, or with which submitting failed */
+  void *works;          /* owned by the engine */
 };
 
-/* Finds the part of an operation's stream in the list, or adds one; counts the operation in. */
+/* Finds the part of the operation's stream in the list, or adds one, and counts the operation in it. */
 rill_status rill__comm_part_of(struct comm_parts *of, const struct comm_op *op, struct comm_part **list,
                                struct comm_part **out);
 /* Frees parts that were not submitted. */
 void rill__comm_parts_free(struct comm_part *parts);
-/* Gives the streams what belongs to the parts, and the parts to the engine's thread; if `refused` is a failure, or from
- * the first failure on, without the streams. */
+/* Submits each part's host call and wait to its stream, and hands the parts to the engine's thread.  If `refused` is a
+ * failure, or after the first failure, parts are handed over without using their streams. */
 rill_status rill__comm_parts_submit(struct comm_part *parts, rill_status refused);
-/* On the engine's thread: an operation of a part was dropped. */
+/* Fails the part's stream because an operation was dropped.  Called on the engine's thread. */
 void rill__comm_part_fail(struct comm_part *part, const struct comm_error *why);
-/* An operation has ended; true if it was the last one, and the part is not to be used any more. */
+/* Counts an operation of the part as ended.  Returns true if it was the last one; the part must not be used any more.
+ */
 bool rill__comm_part_end_one(struct comm_part *part);
 
-/* What the MPI engine, a library of its own, needs of this one. */
+/* Functions of this library for the MPI engine, which is a separate library. */
 struct comm_services {
   rill_status (*fail)(rill_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
   rill_status (*fail_native)(rill_status status, int32_t code, const char *name, const char *format, ...)
@@ -288,25 +293,26 @@ struct comm_services {
   void (*divide)(uint32_t type, void *data, size_t count, uint32_t divisor);
 };
 
-/* What it exports; NULL if it was built for another version. */
+/* The function that the MPI engine exports.  Returns NULL if it was built for another version. */
 #define COMM_MPI_SYMBOL rill_comm_mpi_engine
 typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services *services, uint32_t version);
 
 /* ---- between the files ---- */
 
-/* into becomes `into` OPERATOR `with`, `count` elements; an average is a sum here (reduce.c). */
+/* Sets into[i] to into[i] OPERATOR with[i].  RILL_COMM_AVERAGE only adds here; rill__comm_divide does the rest. */
 void rill__comm_combine(uint32_t type, uint32_t op, void *into, const void *with, size_t count);
-/* What RILL_COMM_AVERAGE does to a sum of `divisor` ranks. */
+/* Divides sums by `divisor`, the number of ranks, for RILL_COMM_AVERAGE. */
 void rill__comm_divide(uint32_t type, void *data, size_t count, uint32_t divisor);
 
-/* At exit: ends the thread of the local engine. */
+/* Stops the thread of the local engine at exit. */
 void rill__comm_local_stop(void);
 
-/* The engine of a backend's devices, started. */
+/* Returns the engine for devices of a backend, after it was started. */
 rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine **out);
 void rill__comm_id_write(rill_comm_id *id, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]);
 
-/* Nanoseconds of a clock that only goes forward; a time on it, `ns` from now or as good as never; conditions for it. */
+/* Return the monotonic time in nanoseconds, a deadline `ns` from now, and a condition variable that uses this clock.  A
+ * deadline beyond 2^60 ns is cut to that. */
 static inline uint64_t comm_now(void) {
   struct timespec time;
   (void)clock_gettime(CLOCK_MONOTONIC, &time);
@@ -324,59 +330,60 @@ static inline void comm_init_condition(pthread_cond_t *condition) {
   (void)pthread_condattr_destroy(&monotonic);
 }
 
-/* Before anything else of the library; fails in a child of fork. */
+/* Called before any other use of the library; fails in a forked child. */
 rill_status rill__comm_begin_use(void);
-/* A communicator of a device, which has not joined; its handle is not known to anybody yet. */
+/* Creates a communicator of a device.  It has not joined yet, and no caller knows its handle. */
 rill_status rill__comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
                            const rill_comm_options *options, struct comm **out);
-void rill__comm_discard(struct comm *comm); /* one whose handle nobody got */
-/* After the first joining of an engine: from here on its communicators are ended at exit. */
+void rill__comm_discard(struct comm *comm); /* frees a communicator whose handle was never returned */
+/* Registers the exit handler, after an engine's first join; from then on its communicators are destroyed at exit. */
 void rill__comm_handle_exit(const struct comm_engine *engine);
 
-/* Finds the communicator of a handle and keeps it; rill__comm_unpin ends that. */
+/* Finds the communicator of a handle and keeps it alive until rill__comm_unpin. */
 rill_status rill__comm_pin(rill_comm handle, struct comm **out);
 void rill__comm_unpin(struct comm *comm);
 
-/* Around each call of the engine's with the communicator, so that it is not aborted meanwhile; fails if it is broken.
- */
+/* Bracket each engine call that uses the communicator, so that abort waits for it.  The first one fails if the
+ * communicator is broken. */
 rill_status rill__comm_go_inside(struct comm *comm, bool submits);
 void rill__comm_come_out(struct comm *comm, bool submits);
 
-/* Asks the engine, and breaks the communicator if it knows of an error. */
+/* Polls the engine, and breaks the communicator if the engine reports an error. */
 rill_status rill__comm_poll(struct comm *comm);
-/* Fails with what broke it. */
+/* Fails with the error that broke the communicator, if it is broken. */
 rill_status rill__comm_check_intact(struct comm *comm);
-/* Breaks the communicator, unless it is: its streams are failed, and the engine's abort runs; on a thread of its own if
- * `apart`. */
+/* Breaks the communicator unless it is broken already: fails its streams and calls the engine's abort, on a helper
+ * thread if `apart`. */
 void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apart);
 
-/* Adds to a text which other ranks of this process have not come to what this rank calls its operation `number`. */
+/* Appends to `text` which ranks of this process have not reached operation `number` of this rank. */
 void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *text, size_t size);
 
-/* Submits operations that have been checked; changes them. */
+/* Submits operations that were checked.  Modifies the array. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);
 
-/* Runs a function on a detached thread; false if there can be none. */
+/* Runs a function on a detached thread, for which at_exit waits; returns false if no thread could be created. */
 bool rill__comm_run_apart(void *(*run)(void *), void *argument);
 
-/* Deadlines of engines that keep none.  Nothing, for a communicator without one. */
+/* Deadlines, for engines that do not enforce them.  These functions do nothing for a communicator without a deadline.
+ */
 rill_status rill__comm_watch_add(struct comm *comm);
-void rill__comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
-void rill__comm_watch_wake(struct comm *comm);   /* a submission starts */
+void rill__comm_watch_remove(struct comm *comm); /* waits until the flights have ended */
+void rill__comm_watch_wake(struct comm *comm);   /* called when a submission starts */
 bool rill__comm_watch_is_started(void);
 void rill__comm_watch_stop(void);
-/* Before operations are submitted to a communicator's stream, adds a flight to the list; afterwards, lets them count,
- * or frees them if nothing was submitted. */
+/* rill__comm_flight_begin adds a flight to the list before operations are submitted to a stream.
+ * rill__comm_flights_end starts watching the flights, or frees them if nothing was submitted. */
 rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight **flights);
 void rill__comm_flights_end(struct comm_flight *flights, bool submitted);
-/* Tells the streams of flights that have not ended, and frees the flights. */
+/* Fails the streams of flights that have not ended, and frees all flights. */
 void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
 
-/* RILL_CHECK=comm: whether it is on; compares what the ranks are about to do, nothing if it is off. */
+/* RILL_CHECK=comm: return whether it is on; compare what the ranks are about to do (no effect if it is off). */
 bool rill__comm_checks(void);
 rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 
-/* What RILL_FAULT asks for before an operation: its stream waits, the process dies, or its count is another one. */
+/* Applies what RILL_FAULT requests before an operation: delays its stream, kills the process, or changes the count. */
 rill_status rill__comm_inject(struct comm_op *op);
 
 #endif

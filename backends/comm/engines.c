@@ -1,4 +1,4 @@
-/* Which engine serves which devices, and what of MPI is public. */
+/* The choice of the engine for a backend, and the public functions for MPI. */
 #include "backends/comm/engine.h"
 
 #include <dlfcn.h>
@@ -10,12 +10,12 @@
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 
-static const struct comm_engine *mpi; /* NULL: it could not be had, and why */
+static const struct comm_engine *mpi; /* NULL if it could not be loaded; mpi_why has the reason */
 static char mpi_why[320];
 
 static const struct comm_error *last_error(void) { return &rill__comm_last_error; }
 
-/* Its plugins look for the symbols of the MPI library, so that is opened for all to see. */
+/* Loads the MPI engine.  RTLD_GLOBAL, because plugins of the MPI library look up its symbols in the global scope. */
 static void open_mpi(void) {
   static const struct comm_services services = {
     rill__comm_fail,      rill__comm_fail_native,  rill__comm_fail_rill,  last_error,
@@ -33,14 +33,14 @@ static void open_mpi(void) {
   comm_mpi_engine_fn *get = NULL;
   memcpy(&get, &symbol, sizeof get);
   mpi = get != NULL ? get(&services, rill_version()) : NULL;
-  if (mpi == NULL) (void)snprintf(mpi_why, sizeof mpi_why, MPI_LIBRARY " is of another version of rill");
+  if (mpi == NULL) (void)snprintf(mpi_why, sizeof mpi_why, MPI_LIBRARY " belongs to another version of rill");
 }
 
 static rill_status start_mpi(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, open_mpi);
   COMM_REQUIRE(mpi != NULL, RILL_ERROR_UNSUPPORTED,
-               "processes communicate through MPI on the CPU, and its engine could not be loaded: %s" COMM_HINT
+               "on the CPU, processes communicate through MPI, and its engine could not be loaded: %s" COMM_HINT
                "install libopenmpi-dev or libmpich-dev and build rill again, or name the library in RILL_COMM_MPI",
                mpi_why);
   return mpi->start();
@@ -69,7 +69,7 @@ rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *ran
                                : "rank");
   memset(id, 0, sizeof *id);
   *ranks = *rank = 0;
-  const uint8_t bytes[COMM_ID_BYTES] = { 0 }; /* of all processes */
+  const uint8_t bytes[COMM_ID_BYTES] = { 0 }; /* stands for MPI_COMM_WORLD */
   COMM_TRY(start_mpi());
   COMM_TRY(mpi->world(ranks, rank));
   rill__comm_id_write(id, RILL_BACKEND_CPU, bytes);

@@ -1,4 +1,4 @@
-/* The last error, as rill keeps its own. */
+/* The last error of a thread, like rill's own. */
 #include "backends/comm/engine.h"
 
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 _Thread_local struct comm_error rill__comm_last_error;
-static _Thread_local const char *running = "rill_comm"; /* the public function ... */
-static _Thread_local char subject[96];                  /* ... and the object that it is about */
+static _Thread_local const char *running = "rill_comm"; /* the current public function */
+static _Thread_local char subject[96];                  /* the object that it is called for */
 static _Thread_local char line[sizeof(struct comm_error) + 256];
 
 void rill__comm_enter(const char *api) {

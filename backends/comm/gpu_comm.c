@@ -1,4 +1,4 @@
-/* NCCL and RCCL: one source, built once for each with a header of what is its own (ENGINE_HEADER). */
+/* NCCL and RCCL: one source that is compiled once for each, with a header of their differences (ENGINE_HEADER). */
 #include "backends/comm/gpu_comm.h"
 
 #include "backends/comm/engine.h"
@@ -14,7 +14,7 @@
 static struct gpu_comm_api api;
 static struct driver driver;
 static int version;
-static char why[512]; /* the engine cannot be used; "": it can */
+static char why[512]; /* why the engine cannot be used; "" if it can */
 
 /* ---- opening ---- */
 
@@ -41,7 +41,7 @@ static const char *path_of(void *library) {
   return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "";
 }
 
-/* The driver's library that is loaded, the newest first; with `first`, another one than that. */
+/* Returns the loaded driver library, trying the newest version first; skips `first` unless NULL. */
 static void *loaded_driver(const void *first) {
   static const char *const drivers[] = { DRIVER_LIBRARIES };
   for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
@@ -51,8 +51,8 @@ static void *loaded_driver(const void *first) {
   return NULL;
 }
 
-/* The engine that the process has, else that of the driver's folder, else what the loader finds.  All of the vendor's
- * libraries stay open. */
+/* Opens the engine library: one that the process has loaded, else one in the driver's folder, else one that the loader
+ * finds.  Libraries of the vendor are never closed. */
 static void *open_library(void *vendor) {
   static const char *const beside[] = { ENGINE_BESIDE NULL };
   const char *path = path_of(vendor), *slash = strrchr(path, '/');
@@ -81,17 +81,17 @@ static void open_engine(void) {
     DRIVER_FUNCTIONS
 #undef DRIVER_FN
   };
-  void *vendor = loaded_driver(NULL); /* rill has it open */
+  void *vendor = loaded_driver(NULL); /* rill keeps it open */
   void *library = vendor != NULL ? open_library(vendor) : NULL;
   if (vendor == NULL) (void)snprintf(why, sizeof why, "the driver's library is not loaded");
   if (library == NULL) return;
   void *other = loaded_driver(vendor);
   if (other != NULL) {
-    (void)snprintf(why, sizeof why, "%.150s uses %.150s, but the devices are those of %.150s", path_of(library),
-                   path_of(other), path_of(vendor));
+    (void)snprintf(why, sizeof why, "%.150s uses %.150s, but rill uses %.150s", path_of(library), path_of(other),
+                   path_of(vendor));
   } else if (fill(&api, library, symbols, sizeof symbols / sizeof *symbols, ENGINE_LIBRARY) &&
              fill(&driver, vendor, driver_symbols, sizeof driver_symbols / sizeof *driver_symbols, "the driver")) {
-    if (api.get_version(&version) != GPU_COMM_SUCCESS) (void)snprintf(why, sizeof why, "it does not tell its version");
+    if (api.get_version(&version) != GPU_COMM_SUCCESS) (void)snprintf(why, sizeof why, "ncclGetVersion failed");
   }
 }
 
@@ -118,8 +118,8 @@ static rill_status fail(int code, const char *call) {
   const char *more = api.get_last_error != NULL ? api.get_last_error(NULL) : NULL;
   const bool arguments = code == GPU_COMM_INVALID_ARGUMENT || code == GPU_COMM_INVALID_USAGE;
   return rill__comm_fail_native(arguments ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_BACKEND, code, name_of(code),
-                                "%s: %s%s%.400s" COMM_HINT "NCCL_DEBUG=WARN in the environment makes it say more", call,
-                                api.get_error_string(code), more != NULL && more[0] != '\0' ? ": " : "",
+                                "%s: %s%s%.400s" COMM_HINT "set NCCL_DEBUG=WARN in the environment for more detail",
+                                call, api.get_error_string(code), more != NULL && more[0] != '\0' ? ": " : "",
                                 more != NULL ? more : "");
 }
 
@@ -129,7 +129,7 @@ static rill_status fail(int code, const char *call) {
     if (code_ != GPU_COMM_SUCCESS) return fail(code_, (what)); \
   } while (0)
 
-/* Makes the device of a communicator current for calls of the engine, which leave_device ends. */
+/* Makes the communicator's device current for calls of the engine, until leave_device. */
 static rill_status enter(const struct comm *comm, int *before) {
   const int code = enter_device(&driver, comm, before);
   COMM_REQUIRE(code == 0, RILL_ERROR_BACKEND, "the driver cannot make the device of rank %u current: error %d",
@@ -147,7 +147,7 @@ static rill_status make_id(uint8_t bytes[COMM_ID_BYTES]) {
   return RILL_OK;
 }
 
-/* With the communicator's device current, where that can be had. */
+/* Calls `function` with the communicator's device current, or without if that fails. */
 static void call_with(struct comm *comm, int (*function)(void *native)) {
   int before;
   const bool entered = enter_device(&driver, comm, &before) == 0;
@@ -178,7 +178,7 @@ static rill_status join_group(struct comm *const *comms, uint32_t count, const s
   rill_status status = RILL_OK;
   for (uint32_t i = 0; i < count && status == RILL_OK; i++) status = join_one(comms[i], id);
   const struct comm_error first = rill__comm_last_error;
-  int before = 0; /* the group's end works on all devices, and goes back to this one */
+  int before = 0; /* group_end sets devices itself, and restores the one current now */
   const rill_status entered = enter(comms[0], &before);
   const int code = api.group_end();
   if (entered == RILL_OK) leave_device(&driver, before);
@@ -192,7 +192,7 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   const rill_status status = count == 1 ? join_one(comms[0], &id) : join_group(comms, count, &id);
   if (status == RILL_OK) return RILL_OK;
   const struct comm_error error = rill__comm_last_error;
-  for (uint32_t i = 0; i < count; i++) { /* what has started to join */
+  for (uint32_t i = 0; i < count; i++) { /* those that had started to join */
     if (comms[i]->native != NULL) abort_comm(comms[i]);
   }
   return rill__comm_fail_as(&error);
@@ -200,7 +200,7 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
 
 static rill_status split(struct comm *parent, uint32_t color, uint32_t key, struct comm *child) {
   enum { NO_COLOR = -1 };
-  COMM_REQUIRE(api.split != NULL, RILL_ERROR_UNSUPPORTED, "%s has no ncclCommSplit, which came with NCCL 2.18",
+  COMM_REQUIRE(api.split != NULL, RILL_ERROR_UNSUPPORTED, "%s has no ncclCommSplit, which NCCL has since 2.18",
                ENGINE_LIBRARY);
   int before, ranks = 0, rank = 0;
   COMM_TRY(enter(parent, &before));
@@ -224,7 +224,8 @@ static rill_status poll_error(struct comm *comm) {
 
 static int revoke(void *native) { return api.revoke(native, 0); }
 
-/* Older versions have no call for it: their submission and the abort then meet inside the engine. */
+/* Interrupts a blocked submission.  Older versions have no call for this; there abort runs while the submission is
+ * still inside the engine. */
 static bool interrupt(struct comm *comm) {
   if (api.revoke != NULL) call_with(comm, revoke);
   return api.revoke != NULL;
@@ -270,7 +271,8 @@ static int submit_one(const struct comm_op *op, void *stream) {
   return GPU_COMM_INVALID_ARGUMENT;
 }
 
-/* What the engine took for wrong arguments it has not started; after anything else nobody knows. */
+/* Breaks the communicators unless the engine rejected the arguments: only then is it certain that nothing has started.
+ */
 static rill_status give_up(const struct comm_op *ops, size_t count, int code, const char *call) {
   const rill_status status = fail(code, call);
   const struct comm_error error = rill__comm_last_error;
@@ -280,7 +282,7 @@ static rill_status give_up(const struct comm_op *ops, size_t count, int code, co
 }
 
 static rill_status submit(const struct comm_op *ops, size_t count) {
-  for (size_t i = 0; i < count; i++) { /* all of them, before anything starts */
+  for (size_t i = 0; i < count; i++) { /* check all streams before anything starts */
     uintptr_t native;
     COMM_TRY_RILL(rill_stream_native(ops[i].stream, &native), "stream");
   }

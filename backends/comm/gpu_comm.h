@@ -1,6 +1,6 @@
-/* NCCL's functions as this library calls them; RCCL's are the same.  Declared here, so that building needs no vendor's
- * header: a test compares them with the vendor's where there is one.  Handles of communicators and streams are void *,
- * enumerations int. */
+/* NCCL's functions as this library calls them; RCCL has the same ones.  They are declared here so that building needs
+ * no vendor header; a test compares them with the vendor header if it is installed.  Communicator and stream handles
+ * are void *, enumerations int. */
 #ifndef RILL_COMM_GPU_COMM_H
 #define RILL_COMM_GPU_COMM_H
 
@@ -17,7 +17,7 @@ enum {
   GPU_COMM_IN_PROGRESS = 7,
 };
 
-/* The vendors' numbers of types and operators are rill_comm's less one. */
+/* Converts a type or operator: the vendors number both from 0, rill_comm from 1. */
 static inline int gpu_comm_number(unsigned type_or_operator) { return (int)type_or_operator - 1; }
 
 /* GPU_COMM_FN(field, name, required, result, parameters) */

@@ -1,4 +1,4 @@
-/* RILL_FAULT: a rank that is late, dies, or passes another count. */
+/* RILL_FAULT: a rank is late, dies, or passes a wrong count. */
 #include "backends/comm/engine.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Keeps the stream for that long: the host call that comes before the operation. */
+/* Host call before the operation: blocks the stream for the requested time. */
 static void be_late(void *user, rill_status status) {
   struct timespec *const left = user;
   while (status == RILL_OK && nanosleep(left, left) != 0 && errno == EINTR) {
@@ -27,7 +27,7 @@ static rill_status delay(const struct comm_op *op, int64_t ns) {
   return rill__comm_fail_rill(status, "RILL_FAULT: comm_late");
 }
 
-/* As a process that the system kills: nothing is sent or released. */
+/* Dies as if killed by the system: nothing is sent or released. */
 static void die(const struct comm_op *op) {
   char line[120];
   const int length = snprintf(line, sizeof line, "rill: RILL_FAULT: comm_die: rank %u of %u is killed at its %s\n",
@@ -39,7 +39,7 @@ static void die(const struct comm_op *op) {
 static rill_status change_count(struct comm_op *op, int64_t more) {
   const size_t magnitude = (size_t)(more < 0 ? -more : more);
   COMM_REQUIRE(more > 0 ? op->count <= SIZE_MAX - magnitude : op->count >= magnitude, RILL_ERROR_OUT_OF_RANGE,
-               "RILL_FAULT: comm_count: %zu elements and %lld more", op->count, (long long)more);
+               "RILL_FAULT: comm_count: a count of %zu cannot change by %lld", op->count, (long long)more);
   op->count = more < 0 ? op->count - magnitude : op->count + magnitude;
   return RILL_OK;
 }

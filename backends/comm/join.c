@@ -12,7 +12,7 @@
 enum { ID_MAGIC = 0x6d6d6f63 }; /* "comm" */
 
 struct id {
-  uint32_t magic, backend; /* that of the engine that made it */
+  uint32_t magic, backend; /* backend: of the engine that created the id */
   uint8_t bytes[COMM_ID_BYTES];
   uint8_t spare[sizeof(rill_comm_id) - 8 - COMM_ID_BYTES];
 };
@@ -24,30 +24,30 @@ void rill__comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t byte
   memcpy(out, &id, sizeof id);
 }
 
-/* The engine for ranks of one process. */
+/* Returns the engine for ranks of one process. */
 static uint32_t engine_within(uint32_t backend) { return backend == RILL_BACKEND_CPU ? (uint32_t)COMM_LOCAL : backend; }
 
-/* That of an id, which was checked. */
+/* Returns the engine of an id that was checked. */
 static uint32_t engine_of(const struct id *id, uint32_t backend) {
   return backend == RILL_BACKEND_CPU ? id->backend : backend;
 }
 
-/* An id of MPI serves GPUs too. */
+/* Checks and copies an id.  An id of MPI is also valid for GPUs. */
 static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct id *id) {
   memcpy(id, given, sizeof *id);
   bool clean = id->magic == ID_MAGIC;
   for (size_t i = 0; i < sizeof id->spare; i++) clean &= id->spare[i] == 0;
   COMM_REQUIRE(clean, RILL_ERROR_INVALID_ARGUMENT,
-               "id is none" COMM_HINT "pass all bytes that rill_comm_id_create gave, as they are");
+               "id is not valid" COMM_HINT "pass all bytes that rill_comm_id_create returned, unchanged");
   const bool local = id->backend == COMM_LOCAL;
   COMM_REQUIRE(id->backend == engine_within(backend) || id->backend == RILL_BACKEND_CPU, RILL_ERROR_WRONG_BACKEND,
-               "id is for devices of backend %u, the device is of backend %u", local ? RILL_BACKEND_CPU : id->backend,
-               backend);
+               "id is for devices of backend %u, but the device is of backend %u",
+               local ? RILL_BACKEND_CPU : id->backend, backend);
   return RILL_OK;
 }
 
-/* Returns whether a launcher of MPI started this process with others.  Programs that pass an id of rank 0 to all
- * processes work on the CPU as they do on GPUs. */
+/* Returns whether an MPI launcher started this process together with others.  If so, ids are made for MPI: programs
+ * that pass rank 0's id to all processes then work on the CPU as they do on GPUs. */
 static bool is_launched(void) {
   static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -74,8 +74,8 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
 
 /* ---- joining ---- */
 
-/* One joining, on a thread of its own where there is a deadline that the engine does not keep: those engines cannot be
- * interrupted.  Whoever comes last, the thread or the one who waits for it, frees it. */
+/* One join.  If there is a deadline that the engine does not enforce, it runs on its own thread, because these engines
+ * cannot be interrupted.  The last of the two, that thread or the waiting one, frees the struct. */
 struct join {
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -83,7 +83,7 @@ struct join {
   rill_status status;
   struct comm_error error;
   struct id id;
-  struct comm *parent; /* pinned; of rill_comm_split, as the next two are */
+  struct comm *parent; /* pinned; for rill_comm_split, like the next two */
   uint32_t color, key;
   uint32_t count;
   struct comm *comms[];
@@ -96,7 +96,7 @@ static void free_join(struct join *join) {
   free(join);
 }
 
-/* An id of MPI, for GPUs: rank 0 makes the engine's, which MPI passes around. */
+/* Replaces an id of MPI for GPUs: rank 0 creates an id of the engine, which MPI broadcasts. */
 static rill_status translate_id(struct join *join) {
   const struct comm *comm = join->comms[0];
   if (join->id.backend == comm->engine->backend) return RILL_OK;
@@ -118,14 +118,15 @@ static void drop_comms(struct join *join, bool joined) {
   }
 }
 
-/* FNV-1a. */
+/* Returns the FNV-1a hash; never 0. */
 static uint64_t hash(uint64_t start, const void *bytes, size_t size) {
   uint64_t result = start ^ UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; i < size; i++) result = (result ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
   return result | 1;
 }
 
-/* The parent is let inside of the engine, so that it is not ended meanwhile, and no operation is submitted to it. */
+/* Splits the parent.  The call counts as a submission to the parent, so that it is not destroyed meanwhile and takes no
+ * operation. */
 static rill_status split_parent(struct join *join) {
   struct comm *parent = join->parent;
   pthread_mutex_lock(&parent->submitting);
@@ -156,7 +157,7 @@ static void *run_join(void *argument) {
   const bool abandoned = join->abandoned;
   pthread_cond_broadcast(&join->changed);
   pthread_mutex_unlock(&join->lock);
-  if (abandoned) { /* the deadline has passed, and then the others came */
+  if (abandoned) { /* the other ranks joined after the deadline */
     drop_comms(join, status == RILL_OK && join->comms[0]->ranks > 0);
     free_join(join);
   }
@@ -178,7 +179,7 @@ static rill_status wait_for_join(struct join *join, uint64_t timeout) {
                          splits ? "called rill_comm_split" : "joined", (unsigned long long)timeout);
 }
 
-/* Joins, and returns the handles; takes the join over. */
+/* Joins and returns the handles.  Takes ownership of the join. */
 static rill_status run(struct join *join, rill_comm *out) {
   const uint64_t timeout = join->comms[0]->timeout;
   if (timeout == 0 || join->comms[0]->engine->joins_in_time) {
@@ -186,7 +187,7 @@ static rill_status run(struct join *join, rill_comm *out) {
   } else if (rill__comm_run_apart(run_join, join)) {
     COMM_TRY(wait_for_join(join, timeout));
   } else {
-    join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no thread to join with");
+    join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "could not create a thread to join with");
     join->error = rill__comm_last_error;
   }
   const bool joined = join->status == RILL_OK && join->comms[0]->ranks > 0;
@@ -225,7 +226,7 @@ static rill_status new_join(uint32_t count, struct join **out) {
   return RILL_OK;
 }
 
-/* Adds the rank of a device to a joining. */
+/* Adds the rank of a device to a join. */
 static rill_status add_rank(struct join *join, const struct comm_engine *engine, rill_device device, uint32_t ranks,
                             uint32_t rank, const rill_comm_options *options) {
   rill_device_info info = RILL_DEVICE_INFO_INIT;
@@ -249,7 +250,8 @@ rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_
   rill_comm_options o = RILL_COMM_OPTIONS_INIT;
   struct id checked;
   COMM_TRY(read_id(id, info.backend, &checked));
-  COMM_REQUIRE(ranks >= 1 && ranks <= INT32_MAX && rank < ranks, RILL_ERROR_OUT_OF_RANGE, "rank %u of %u", rank, ranks);
+  COMM_REQUIRE(ranks >= 1 && ranks <= INT32_MAX && rank < ranks, RILL_ERROR_OUT_OF_RANGE,
+               "rank %u of %u is out of range", rank, ranks);
   COMM_TRY(read_options(options, &o));
   COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
@@ -263,7 +265,7 @@ rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_
   return status;
 }
 
-/* The devices are of one backend, each GPU once. */
+/* Checks that all devices are of one backend, and that no GPU appears twice. */
 static rill_status check_devices(const rill_device *devices, uint32_t count, rill_device_info *first) {
   for (uint32_t i = 0; i < count; i++) {
     rill_device_info info = RILL_DEVICE_INFO_INIT;
@@ -317,7 +319,8 @@ rill_status rill_comm_split(rill_comm handle, uint32_t color, uint32_t key, cons
   COMM_TRY(new_join(1, &join));
   rill_status status = rill__comm_pin(handle, &join->parent);
   if (status == RILL_OK && color != RILL_COMM_NO_COLOR && (color > INT32_MAX || key > INT32_MAX)) {
-    status = rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "color %u and key %u: each is INT32_MAX at most", color, key);
+    status =
+        rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "color %u and key %u: neither may exceed INT32_MAX", color, key);
   }
   if (status == RILL_OK) {
     join->color = color;

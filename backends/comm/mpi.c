@@ -1,11 +1,11 @@
-/* MPI, for the CPU: a library of its own, which rill_comm loads.
+/* The MPI engine, for the CPU: a separate library that rill_comm loads.
  *
- * Operations hold their streams in parts (parts.c).  One thread makes MPI progress: it begins the operations of each
- * communicator in the order of their submission, as soon as their streams have come, and ends their parts.  Those of a
+ * Parts (parts.c) block the streams of operations.  One thread makes MPI progress: it starts the operations of each
+ * communicator in the order of submission, once their streams have reached them, and ends their parts.  Operations of a
  * broken communicator are dropped.
  *
- * No call of MPI's is made after MPI_Finalize, whoever calls it: it begins with the attributes of MPI_COMM_SELF, and
- * one of them is ours. */
+ * No MPI function is called after MPI_Finalize, even if the program calls that itself: MPI_Finalize first deletes the
+ * attributes of MPI_COMM_SELF, and the callback of one of them stops this engine. */
 #include "backends/comm/mpi_engine.h"
 #include "backends/comm/mpi_types.h"
 
@@ -28,9 +28,9 @@ rill_status rill__comm_mpi_fail(int code, const char *call) {
   return rill__comm_fail_native(RILL_ERROR_BACKEND, class, "MPI error class", "%s: %.400s", call, text);
 }
 
-/* ---- MPI starts and ends ---- */
+/* ---- starting and finalizing ---- */
 
-/* MPI_Finalize begins, or `engine` does it itself. */
+/* Attribute callback: MPI_Finalize was called, by the program or by at_exit. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
@@ -44,7 +44,8 @@ static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   return MPI_SUCCESS;
 }
 
-/* A process that fails leaves without a word, so that mpirun ends the others, which may be waiting for it. */
+/* Calls MPI_Finalize at exit.  A failing process exits without it, so that mpirun ends the other processes, which may
+ * be waiting for this one. */
 static void at_exit(int status, void *unused) {
   (void)unused;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
@@ -53,27 +54,26 @@ static void at_exit(int status, void *unused) {
   if (orderly) (void)MPI_Finalize();
 }
 
-/* What this file was built for.  The calls of MPI go to whichever library the process has: its handles may be others.
- */
+/* The MPI that this file was built for.  At run time the process may have loaded another one, whose handles differ. */
 #ifdef OMPI_MAJOR_VERSION
 #define BUILT_FOR "Open MPI"
 #else
-#define BUILT_FOR "MPICH or one like it"
+#define BUILT_FOR "MPICH or a compatible MPI"
 #endif
 
-/* How much of a text, for a line of its own. */
+/* Returns how much of a library's version text to print: its first line, at most 80 bytes. */
 static int first_line(const char *text) {
   const size_t length = strcspn(text, "\n");
   return length < 80 ? (int)length : 80;
 }
 
 static rill_status check_library(void) {
-  static char text[8192]; /* the most that any has */
+  static char text[8192]; /* the longest MPI_MAX_LIBRARY_VERSION_STRING of any library */
   int length = 0;
   (void)MPI_Get_library_version(text, &length);
   const bool open_mpi = strstr(text, "Open MPI") != NULL;
   COMM_REQUIRE(open_mpi == (strcmp(BUILT_FOR, "Open MPI") == 0), RILL_ERROR_UNSUPPORTED,
-               "this process has \"%.*s\", and librill_comm_mpi was built for " BUILT_FOR COMM_HINT
+               "this process uses \"%.*s\", but librill_comm_mpi was built for " BUILT_FOR COMM_HINT
                "build rill with -Drill_mpi= for the MPI of the program",
                first_line(text), text);
   return RILL_OK;
@@ -91,27 +91,28 @@ static rill_status begin_mpi(void) {
     (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
   }
   COMM_REQUIRE(level >= MPI_THREAD_MULTIPLE, RILL_ERROR_UNSUPPORTED,
-               "MPI runs with thread level %d, MPI_THREAD_MULTIPLE is %d" COMM_HINT
-               "begin with MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) in place of MPI_Init",
+               "MPI provides thread level %d, but MPI_THREAD_MULTIPLE (%d) is required" COMM_HINT
+               "call MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) instead of MPI_Init",
                level, MPI_THREAD_MULTIPLE);
   rill_device cpu;
   COMM_TRY_RILL(rill_device_open("cpu", &cpu), "the CPU");
   COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &rill__comm_mpi_engine.parts.stream),
                 "a stream");
   rill__comm_mpi_types_make();
-  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* nobody waits yet */
+  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* no thread waits on it yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;
   rill__comm_mpi_engine.started = pthread_create(&thread, NULL, rill__comm_mpi_progress, NULL) == 0;
-  COMM_REQUIRE(rill__comm_mpi_engine.started, RILL_ERROR_OUT_OF_MEMORY, "no thread to make progress with");
+  COMM_REQUIRE(rill__comm_mpi_engine.started, RILL_ERROR_OUT_OF_MEMORY, "could not create the progress thread");
   (void)pthread_detach(thread);
   if (!initialized) (void)on_exit(at_exit, NULL);
   return RILL_OK;
 }
 
 static rill_status start(void) {
-  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER; /* who comes second waits for the first */
+  static pthread_mutex_t once =
+      PTHREAD_MUTEX_INITIALIZER; /* a second thread waits until the first has initialized MPI */
   static bool started;
   pthread_mutex_lock(&once);
   const rill_status status = started ? RILL_OK : begin_mpi();
@@ -120,7 +121,7 @@ static rill_status start(void) {
   return status;
 }
 
-/* Around MPI's calls of threads other than the one that makes progress. */
+/* Bracket MPI calls of all threads except the progress thread, so that MPI_Finalize waits for them. */
 static rill_status enter_mpi(void) {
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   const bool finalized = rill__comm_mpi_engine.finalized;
@@ -149,7 +150,7 @@ static uint32_t version(void) {
 
 struct id {
   enum { OF_WORLD, OF_WORLD_BY_NUMBER, OF_HANDLE } kind;
-  int32_t handle;  /* MPI_Comm_c2f */
+  int32_t handle;  /* result of MPI_Comm_c2f */
   uint64_t number; /* OF_WORLD_BY_NUMBER: chosen by the process that created the id */
 };
 
@@ -184,7 +185,7 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
     (void)MPI_Comm_rank(MPI_Comm_f2c(handle), &i);
   }
   leave_mpi();
-  COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", librill_comm_mpi \"%.*s\"",
+  COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", but librill_comm_mpi uses \"%.*s\"",
                first_line(library), library, first_line(own), own);
   const struct id id = { OF_HANDLE, handle, 0 };
   memcpy(bytes, &id, sizeof id);
@@ -193,12 +194,13 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
   return RILL_OK;
 }
 
-/* Fails on all ranks if two ranks have different ids or the same rank. */
+/* Fails on all ranks if two processes have different ids or the same rank. */
 static rill_status check_same(MPI_Comm mpi, const struct id *id, uint32_t ranks, uint32_t rank) {
   const uint64_t own[2] = { id->number, ~id->number };
   uint64_t least[2];
   int given = 0;
-  (void)MPI_Allreduce(own, least, 2, MPI_UINT64_T, MPI_MIN, mpi); /* the complement's minimum is the maximum */
+  (void)MPI_Allreduce(own, least, 2, MPI_UINT64_T, MPI_MIN,
+                      mpi); /* the minimum of the complements is the complement of the maximum */
   COMM_REQUIRE(least[0] == ~least[1], RILL_ERROR_INVALID_ARGUMENT,
                "the processes did not join with the same id" COMM_HINT "join several communicators in the same order");
   (void)MPI_Comm_rank(mpi, &given);
@@ -209,7 +211,7 @@ static rill_status check_same(MPI_Comm mpi, const struct id *id, uint32_t ranks,
   return RILL_OK;
 }
 
-/* The communicator of an id, by all of its processes. */
+/* Creates the MPI communicator of an id.  Collective over all of its processes. */
 static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, uint32_t rank, MPI_Comm *out) {
   struct id id;
   memcpy(&id, bytes, sizeof id);
@@ -217,8 +219,8 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   int n = 0;
   (void)MPI_Comm_size(from, &n);
   COMM_REQUIRE((uint32_t)n == ranks, RILL_ERROR_UNSUPPORTED,
-               "%u ranks are to join, of %d that MPI has" COMM_HINT
-               "for a part of the processes make an MPI communicator and use rill_comm_mpi_id",
+               "%u ranks join, but MPI has %d processes" COMM_HINT
+               "for a subset of them, create an MPI communicator and use rill_comm_mpi_id",
                ranks, n);
   const int code = MPI_Comm_split(from, 0, (int)rank, out);
   if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_split");
@@ -228,12 +230,12 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   return status;
 }
 
-/* What a communicator is for this engine, of an MPI communicator that it takes over, by all of its ranks. */
+/* Creates comm->native.  On success it owns `mpi`.  Collective over the ranks of `mpi`. */
 static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   struct joined *joined = calloc(1, sizeof *joined);
   uint64_t *looked = calloc(comm->ranks, sizeof *looked);
   MPI_Comm apart = MPI_COMM_NULL;
-  const int code = MPI_Comm_dup(mpi, &apart); /* by all ranks, whatever else fails here */
+  const int code = MPI_Comm_dup(mpi, &apart); /* collective, so it is called even if this rank has no memory */
   if (code == MPI_SUCCESS) (void)MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
   if (code != MPI_SUCCESS || joined == NULL || looked == NULL) {
     free(looked);
@@ -252,7 +254,7 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
 }
 
 static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t bytes[COMM_ID_BYTES]) {
-  (void)count; /* 1 */
+  (void)count; /* always 1 */
   MPI_Comm mpi;
   COMM_TRY(enter_mpi());
   rill_status status = open_id(bytes, comms[0]->ranks, comms[0]->rank, &mpi);
@@ -301,7 +303,7 @@ static rill_status pass(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_
   }
   leave_mpi();
   COMM_TRY(status);
-  COMM_REQUIRE(rank == 0 || message.have != 0, RILL_ERROR_BACKEND, "rank 0 could not make the id");
+  COMM_REQUIRE(rank == 0 || message.have != 0, RILL_ERROR_BACKEND, "rank 0 could not create the id");
   memcpy(bytes, message.bytes, COMM_ID_BYTES);
   return RILL_OK;
 }
@@ -340,7 +342,7 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-/* The work of operations, linked in their order, and the parts that they are in. */
+/* Creates the works of operations, linked in order, and their parts. */
 static rill_status new_works(const struct comm_op *ops, size_t count, struct work **works, struct comm_part **parts) {
   for (size_t i = 0; i < count; i++) {
     struct comm_part *part = NULL;
@@ -390,7 +392,7 @@ static rill_status submit(const struct comm_op *ops, size_t count) {
   queue_all(works);
   const rill_status status = rill__comm_parts_submit(parts, RILL_OK);
   if (status == RILL_OK) return RILL_OK;
-  /* The others have started what this rank cannot: it is over. */
+  /* The other ranks have started an operation that this rank cannot, so the communicator is broken. */
   const struct comm_error why = *rill__comm_mpi_services->last_error();
   for (size_t i = 0; i < count; i++) rill__comm_mpi_services->break_comm(ops[i].comm, &why, true);
   return status;

@@ -1,4 +1,4 @@
-/* What the files of the MPI engine share; mpi.c tells how it works. */
+/* Declarations shared by the files of the MPI engine; mpi.c describes how it works. */
 #ifndef RILL_COMM_MPI_ENGINE_H
 #define RILL_COMM_MPI_ENGINE_H
 
@@ -22,32 +22,32 @@ struct work {
   struct comm_op op;
   struct comm_part *part;
   MPI_Request request;
-  bool awaits;   /* a receive whose message has not been seen yet */
-  void *own_dst; /* where MPI does not work in place as asked */
+  bool awaits;   /* a receive whose message has not arrived */
+  void *own_dst; /* the destination, if MPI does not support this in-place form; else NULL */
   uint64_t since;
 };
 
-/* What comm->native is. */
+/* The type of comm->native. */
 struct joined {
   struct joined *next;
   struct comm *comm;
   MPI_Comm mpi;
-  MPI_Comm apart;             /* the same ranks, for what they agree about while operations run */
+  MPI_Comm apart;             /* the same ranks; for agreement while operations run */
   struct work *first, **last; /* submitted, not started */
   uint32_t outstanding;       /* submitted, not ended */
-  uint64_t *looked;           /* for each rank, the look in which a receive from it has found nothing */
+  uint64_t *looked;           /* per rank: the round in which a receive from it found no message */
   _Atomic bool dead;
 };
 
 extern struct mpi_engine {
-  struct comm_parts parts; /* the lock guards all of this; never held across a call of MPI's or rill's */
+  struct comm_parts parts; /* its lock guards the other fields; never held across a call of MPI or rill */
   struct joined *all;
   bool started, stop, stopped, finalized, any_dead;
-  uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  struct work *active; /* started; only the progress thread's */
+  uint32_t calling;    /* threads in MPI calls, except the progress thread */
+  struct work *active; /* started works; only the progress thread uses it */
 } rill__comm_mpi_engine;
 
-/* Fails with what a call of MPI's gave. */
+/* Fails with the error code of an MPI call. */
 rill_status rill__comm_mpi_fail(int code, const char *call);
 void *rill__comm_mpi_progress(void *unused);
 

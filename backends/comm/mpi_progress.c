@@ -1,5 +1,5 @@
-/* The thread that makes MPI progress: begins the operations whose streams have come, looks at those under way, and
- * ends their parts. */
+/* The MPI progress thread: starts operations whose streams have reached them, polls those in progress, and ends their
+ * parts. */
 #include "backends/comm/mpi_engine.h"
 #include "backends/comm/mpi_types.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The operation of a work breaks its communicator, with the last error.  From here on none of it starts: the other
- * ranks would take the next one for this one. */
+/* Breaks the communicator of a work with the last error.  No further operation of it starts: the other ranks would
+ * match it with the operation that failed. */
 static void get_stuck(struct work *work) {
   struct joined *joined = work->op.comm->native;
   rill__comm_mpi_services->break_comm(work->op.comm, rill__comm_mpi_services->last_error(), true);
@@ -29,7 +29,7 @@ static int begin_reduction(struct work *work, MPI_Comm mpi) {
     if (op->peer != op->comm->rank) src = op->src;
     return MPI_Ireduce(src, dst, count, type, reduction, root, mpi, &work->request);
   }
-  /* MPI's own notion of in place would want the result elsewhere. */
+  /* MPI_IN_PLACE would put the result elsewhere. */
   const size_t part = op->count * op->size;
   if ((const char *)op->dst == (const char *)op->src + part * op->comm->rank) {
     work->own_dst = dst = malloc(part);
@@ -83,11 +83,11 @@ static void begin(struct work *work) {
   get_stuck(work);
 }
 
-/* A receive looks at its message before it gives MPI a buffer: a message that is longer would be written past its end
- * by some, and one that is shorter, or of another type, would pass.  The tag of a message is its type.
+/* Matches a receive with its message before MPI gets the buffer.  Some MPI libraries would write a longer message past
+ * the buffer's end, and a shorter one or one of another type would not be noticed.  The tag of a message is its type.
  *
- * Invariant: messages of one rank meet the receives in their order.  When one receive has found nothing, no later one
- * from that rank looks in the same round, although its message may have come meanwhile. */
+ * Invariant: messages of one rank are matched with its receives in order.  Once a receive has found no message, no
+ * later receive from this rank probes in the same round, although a message may have arrived since. */
 static void meet(struct work *work, uint64_t round) {
   const struct comm_op *op = &work->op;
   struct joined *joined = op->comm->native;
@@ -109,7 +109,7 @@ static void meet(struct work *work, uint64_t round) {
       if (code == MPI_SUCCESS) return;
     } else {
       (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
-                            "rank %u receives %zu elements of type %u, rank %u sent %d of type %u", op->comm->rank,
+                            "rank %u receives %zu elements of type %u, but rank %u sent %d of type %u", op->comm->rank,
                             op->count, op->type, op->peer, sent, type);
       get_stuck(work);
       return;
@@ -119,8 +119,9 @@ static void meet(struct work *work, uint64_t round) {
   get_stuck(work);
 }
 
-/* Frees a request that has ended, and returns its error.  Open MPI hands errors of collective operations to the handler
- * of MPI_COMM_WORLD instead of the communicator's, and that one ends the process; so it is another one meanwhile. */
+/* Frees a request that has ended, and returns its error.  Open MPI passes errors of collective operations to the error
+ * handler of MPI_COMM_WORLD instead of the communicator's.  The default handler would end the process, so another one
+ * is set during the call. */
 static int complete(MPI_Request *request) {
   MPI_Errhandler before;
   int done = 0;
@@ -132,7 +133,7 @@ static int complete(MPI_Request *request) {
   return code;
 }
 
-/* True if it has ended well. */
+/* Returns whether the work has ended successfully. */
 static bool has_ended(struct work *work, uint64_t round) {
   int done = 0;
   if (work->awaits) meet(work, round);
@@ -155,7 +156,7 @@ static bool is_late(struct work *work) {
   return true;
 }
 
-/* A work that was taken out of all lists ends. */
+/* Ends a work that was removed from all lists. */
 static void finish(struct work *work) {
   struct comm_part *part = work->part;
   struct joined *joined = work->op.comm->native;
@@ -178,7 +179,8 @@ static void finish(struct work *work) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
-/* The same of a broken communicator's.  MPI may still use the buffers of what it has started. */
+/* Ends a work of a broken communicator.  MPI may still use the buffers of an operation that has started, so own_dst is
+ * not freed then. */
 static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
   rill__comm_part_fail(work->part, &comm->failure);
@@ -186,7 +188,7 @@ static void drop(struct work *work) {
   finish(work);
 }
 
-/* Takes what can begin out of the queues, and what is to be dropped.  Under the lock. */
+/* Removes works that can start, or that must be dropped, from the queues.  Call under the lock. */
 static void take_ready(struct work **ready, struct work **dead) {
   struct work **last = ready, **last_dead = dead;
   for (struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
@@ -203,7 +205,7 @@ static void take_ready(struct work **ready, struct work **dead) {
   }
 }
 
-/* Looks at all that has started; true if something has ended. */
+/* Polls all started works; returns whether any has ended. */
 static bool look(void) {
   static uint64_t round;
   bool any = false;
@@ -228,8 +230,8 @@ static bool look(void) {
   return any;
 }
 
-/* Between looks that found nothing: goes on, lets others run, sleeps a little, sleeps; without work, until there is
- * some. Under the lock. */
+/* Backs off after polls that found nothing: returns, then yields, then sleeps briefly, then longer.  If no work is
+ * active, sleeps until one is queued.  Call under the lock. */
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
   if (looks < YIELDS) {
@@ -244,15 +246,15 @@ static void rest(uint32_t looks) {
   }
 }
 
-/* The streams of what is dead are failed before one of their gates goes, which ends all that waits after it: a failure
- * that came later would be reported a second time. */
+/* Fails the streams of dead works.  This precedes the release of any of their gates, which fails the held work behind
+ * the gate: a stream failed after that would report a second failure. */
 static void fail_dead(struct work *works) {
   for (struct work *work = works; work != NULL; work = work->next) {
     if (is_dead(work)) rill__comm_part_fail(work->part, &work->op.comm->failure);
   }
 }
 
-/* One round; true if something started or ended. */
+/* Runs one round; returns whether anything started or ended. */
 static bool go_round(struct work *ready, struct work *dead) {
   const bool any = ready != NULL || dead != NULL;
   fail_dead(dead);
@@ -271,7 +273,7 @@ static bool go_round(struct work *ready, struct work *dead) {
 
 void *rill__comm_mpi_progress(void *unused) {
   (void)unused;
-  uint32_t looks = 0; /* since something happened */
+  uint32_t looks = 0; /* rounds since anything happened */
   bool rested = true;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   while (!rill__comm_mpi_engine.stop) {

@@ -1,7 +1,7 @@
-/* MPI's types and operators, and ours where MPI has none or a wrong one.
+/* MPI types and operators, and replacements for those that MPI lacks or gets wrong.
  *
- * MPI 3 has no numbers of 16 bits that are not integers: they are two bytes here, and each step of a reduction rounds.
- * MPICH 4.0 compares unsigned integers as if they were signed; Open MPI 4.1 does so for one of them. */
+ * MPI 3 has no 16-bit floating-point types.  They are two bytes here, and each step of a reduction rounds.  MPICH 4.0
+ * compares unsigned integers as if they were signed; Open MPI 4.1 does so for one type. */
 #include "backends/comm/mpi_types.h"
 
 #include <rill/comm.h>
@@ -12,7 +12,7 @@ enum { TYPES = RILL_COMM_BFLOAT16 + 1, OPERATORS = RILL_COMM_MIN + 1 };
 static MPI_Datatype half, bfloat16;
 static MPI_Op own[TYPES][OPERATORS];
 
-/* b becomes a OPERATOR b. */
+/* Defines an MPI reduction: b = a OPERATOR b. */
 #define OPERATOR(name, type, number, from, to, result)                          \
   static void name(void *in, void *inout, int *count, MPI_Datatype *datatype) { \
     const type *const in_ = in;                                                 \
@@ -86,7 +86,7 @@ MPI_Datatype rill__comm_mpi_type(uint32_t type) {
 }
 
 MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op) {
-  if (op == RILL_COMM_AVERAGE) op = RILL_COMM_SUM; /* divided afterwards */
+  if (op == RILL_COMM_AVERAGE) op = RILL_COMM_SUM; /* the sum is divided afterwards */
   if (functions[type][op] != NULL) return own[type][op];
   switch (op) {
     case RILL_COMM_SUM: return MPI_SUM;

@@ -1,4 +1,4 @@
-/* MPI's types and operators for rill_comm's numbers, made when MPI starts, freed when it ends. */
+/* MPI types and operators of rill_comm's types; created when MPI starts, freed in MPI_Finalize. */
 #ifndef RILL_COMM_MPI_TYPES_H
 #define RILL_COMM_MPI_TYPES_H
 

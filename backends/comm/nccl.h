@@ -1,4 +1,4 @@
-/* What is NVIDIA's: where NCCL is, and how a device is made current for its calls. */
+/* NVIDIA's part of gpu_comm.c: where NCCL is found, and how a device is made current for its calls. */
 #ifndef RILL_COMM_NCCL_H
 #define RILL_COMM_NCCL_H
 
@@ -22,7 +22,8 @@ struct driver {
   DRIVER_FN(pop, "cuCtxPopCurrent_v2")   \
   DRIVER_FN(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")
 
-/* NCCL looks at the thread's current context, and puts its own notion of it back. */
+/* Makes the device's context current.  NCCL uses the thread's current context, and restores the context that it found.
+ */
 static inline int enter_device(const struct driver *driver, const struct comm *comm, int *before) {
   (void)before;
   return driver->push((void *)comm->context);

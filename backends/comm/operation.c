@@ -1,4 +1,4 @@
-/* Operations: what is checked before an engine has them, and groups. */
+/* Operations: checks before an engine gets them, and groups. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static const uint8_t sizes[] = { 0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
 
-/* How many parts of `count` elements a buffer has. */
+/* Returns how many parts of `count` elements a buffer has. */
 static size_t parts_of_dst(const struct comm_op *op) {
   return op->kind == COMM_ALL_GATHER || op->kind == COMM_ALL_TO_ALL ? op->comm->ranks : 1;
 }
@@ -16,7 +16,7 @@ static size_t parts_of_src(const struct comm_op *op) {
   return op->kind == COMM_REDUCE_SCATTER || op->kind == COMM_ALL_TO_ALL ? op->comm->ranks : 1;
 }
 
-/* Whether this rank's buffer is looked at. */
+/* Returns whether this rank uses the buffer. */
 static bool has_dst(const struct comm_op *op) {
   return op->kind == COMM_REDUCE ? op->comm->rank == op->peer : op->kind != COMM_SEND && op->kind != COMM_BARRIER;
 }
@@ -24,7 +24,7 @@ static bool has_src(const struct comm_op *op) {
   return op->kind == COMM_BROADCAST ? op->comm->rank == op->peer : op->kind != COMM_RECEIVE && op->kind != COMM_BARRIER;
 }
 
-/* Buffers that overlap do so as the operation allows. */
+/* Checks that overlapping buffers overlap exactly as the operation's in-place form does. */
 static rill_status check_overlap(const struct comm_op *op) {
   const size_t part = op->count * op->size, own = part * op->comm->rank;
   const uintptr_t dst = (uintptr_t)op->dst, src = (uintptr_t)op->src;
@@ -35,7 +35,7 @@ static rill_status check_overlap(const struct comm_op *op) {
   if (op->kind == COMM_REDUCE_SCATTER) in_place = dst == src + own;
   if (op->kind == COMM_ALL_TO_ALL) in_place = false;
   COMM_REQUIRE(in_place, RILL_ERROR_INVALID_ARGUMENT,
-               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap in another way than in place",
+               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap, but not as the in-place form does",
                (size_t)(dst_end - dst), op->dst, (size_t)(src_end - src), op->src);
   return RILL_OK;
 }
@@ -45,20 +45,20 @@ static rill_status check_arguments(struct comm_op *op) {
   rill_device device;
   COMM_TRY_RILL(rill_stream_device(op->stream, &device), "stream");
   COMM_REQUIRE(rill_device_equal(device, comm->device), RILL_ERROR_WRONG_DEVICE,
-               "the stream is of another device than rank %u" COMM_HINT "each rank's work is of its own device",
+               "the stream belongs to another device than rank %u" COMM_HINT "use a stream of the rank's own device",
                comm->rank);
   COMM_REQUIRE(op->type >= RILL_COMM_INT8 && op->type <= RILL_COMM_BFLOAT16, RILL_ERROR_INVALID_ARGUMENT,
                "type %u is none of RILL_COMM_INT8 ... RILL_COMM_BFLOAT16", op->type);
   COMM_REQUIRE(op->op >= RILL_COMM_SUM && op->op <= RILL_COMM_AVERAGE, RILL_ERROR_INVALID_ARGUMENT,
                "op %u is none of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN, _AVERAGE", op->op);
   const bool pair = op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
-  COMM_REQUIRE(op->peer < comm->ranks, RILL_ERROR_OUT_OF_RANGE, "%s %u of %u ranks", pair ? "peer" : "root", op->peer,
-               comm->ranks);
+  COMM_REQUIRE(op->peer < comm->ranks, RILL_ERROR_OUT_OF_RANGE, "%s %u is outside the %u ranks", pair ? "peer" : "root",
+               op->peer, comm->ranks);
   COMM_REQUIRE(op->count <= SIZE_MAX / 2 / sizes[op->type] / comm->ranks, RILL_ERROR_OUT_OF_RANGE,
                "%zu elements of %u bytes for %u ranks overflow", op->count, sizes[op->type], comm->ranks);
   COMM_REQUIRE(op->count <= comm->engine->max_count, RILL_ERROR_OUT_OF_RANGE,
-               "%zu elements; %s takes %zu at a time" COMM_HINT "use several operations", op->count, comm->engine->name,
-               comm->engine->max_count);
+               "%zu elements; %s takes at most %zu" COMM_HINT "split this into several operations", op->count,
+               comm->engine->name, comm->engine->max_count);
   op->size = sizes[op->type];
   if (op->count == 0) return RILL_OK;
   COMM_REQUIRE(!has_dst(op) || op->dst != NULL, RILL_ERROR_INVALID_ARGUMENT, "dst is NULL");
@@ -68,7 +68,7 @@ static rill_status check_arguments(struct comm_op *op) {
 
 /* ---- submitting ---- */
 
-/* Is it the first of its communicator? */
+/* Returns whether operation `i` is the first one of its communicator. */
 static bool is_first(const struct comm_op *ops, size_t i) {
   for (size_t j = i; j-- > 0;) {
     if (ops[j].comm == ops[i].comm) return false;
@@ -81,7 +81,7 @@ static int by_address(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The communicators' locks, in one order for all threads; each is let inside. */
+/* Locks the communicators, in address order to prevent a deadlock, and enters each. */
 static rill_status lock_all(struct comm **comms, size_t count) {
   qsort(comms, count, sizeof *comms, by_address);
   for (size_t i = 0; i < count; i++) pthread_mutex_lock(&comms[i]->submitting);
@@ -104,7 +104,7 @@ static void unlock_all(struct comm **comms, size_t count) {
   }
 }
 
-/* Tells rill of operations that an engine gives to the native handles of their streams. */
+/* Describes operations to rill.  For engines that submit to the native handles of streams, which rill does not see. */
 static void note_begin(const struct comm_op *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const rill_stream_note note = comm_note(&ops[i]);
@@ -118,7 +118,7 @@ static void note_end(const struct comm_op *ops, size_t count) {
   }
 }
 
-/* Under the lock of their communicators' submissions. */
+/* Numbers the operations.  Call under `submitting` of their communicators. */
 static void number_operations(struct comm_op *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const bool own = rill_stream_equal(ops[i].stream, ops[i].comm->check_stream);
@@ -135,7 +135,7 @@ static rill_status submit_noted(const struct comm_op *ops, size_t count) {
   return status;
 }
 
-/* One flight for each communicator and stream that differ from those of the operation before. */
+/* Submits, with one flight per run of operations that share communicator and stream. */
 static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   struct comm_flight *flights = NULL;
   rill_status status = RILL_OK;
@@ -148,14 +148,14 @@ static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   return status;
 }
 
-/* The numbers of operations that were not submitted are given again. */
+/* Makes the numbers of operations that were not submitted available again. */
 static void take_back_numbers(const struct comm_op *ops, size_t count) {
   for (size_t i = count; i-- > 0;) {
     if (ops[i].number != 0) ops[i].comm->numbered = ops[i].number - 1;
   }
 }
 
-/* Takes out what has no elements, unless the engine compares it: it was kept to be compared. */
+/* Removes operations without elements, unless the engine takes them.  They were kept until here for RILL_CHECK=comm. */
 static size_t take_out_empty(struct comm_op *ops, size_t count) {
   size_t left = 0;
   for (size_t i = 0; i < count; i++) {
@@ -199,13 +199,13 @@ struct group {
   uint32_t depth;
   struct comm_op *ops;
   size_t count, capacity;
-  struct comm_error failure; /* of the first operation that was refused */
+  struct comm_error failure; /* of the first operation that was rejected */
 };
 
 static pthread_key_t group_key;
 static pthread_once_t group_once = PTHREAD_ONCE_INIT;
 
-static void free_group(void *argument) { /* the thread ends */
+static void free_group(void *argument) { /* called when the thread ends */
   struct group *group = argument;
   for (size_t i = 0; i < group->count; i++) rill__comm_unpin(group->ops[i].comm);
   free(group->ops);
@@ -214,17 +214,17 @@ static void free_group(void *argument) { /* the thread ends */
 
 static void make_group_key(void) { (void)pthread_key_create(&group_key, free_group); }
 
-/* The calling thread's; NULL if it never had one. */
+/* Returns the calling thread's group; NULL if it never opened one. */
 static struct group *own_group(void) {
   (void)pthread_once(&group_once, make_group_key);
   return pthread_getspecific(group_key);
 }
 
-/* Takes an operation with its pin. */
+/* Adds an operation, and takes over its pin. */
 static rill_status add_to_group(struct group *group, const struct comm_op *op) {
   const struct comm_engine *first = group->count > 0 ? group->ops[0].comm->engine : op->comm->engine;
-  COMM_REQUIRE(op->comm->engine == first, RILL_ERROR_WRONG_BACKEND, "the group has operations of %s, this one is of %s",
-               first->name, op->comm->engine->name);
+  COMM_REQUIRE(op->comm->engine == first, RILL_ERROR_WRONG_BACKEND,
+               "the group has operations of %s, but this operation is of %s", first->name, op->comm->engine->name);
   if (group->count == group->capacity) {
     const size_t capacity = group->capacity * 2 + 16;
     struct comm_op *ops = realloc(group->ops, capacity * sizeof *ops);
@@ -251,11 +251,13 @@ static rill_status begin_group(void) {
 static rill_status end_group(void) {
   struct group *group = own_group();
   COMM_REQUIRE(group != NULL && group->depth > 0, RILL_ERROR_INVALID_ARGUMENT,
-               "this thread has no group" COMM_HINT "call rill_comm_group_begin first");
+               "this thread has no open group" COMM_HINT "call rill_comm_group_begin first");
   if (--group->depth > 0) return RILL_OK;
-  struct group ended = *group; /* so that the thread may start another one */
+  struct group ended = *group; /* copied so that the thread may begin another group */
   *group = (struct group){ .depth = 0 };
-  struct comm_op *ops = malloc(ended.count * sizeof *ops + 1); /* `submit` changes them, and each has a pin */
+  struct comm_op *ops =
+      malloc(ended.count * sizeof *ops +
+             1); /* a copy, because `submit` modifies it and the pins of `ended.ops` are still needed */
   rill_status status = RILL_OK;
   if (ended.failure.status != RILL_OK) {
     status = rill__comm_fail_as(&ended.failure);
@@ -307,7 +309,7 @@ static rill_status enqueue(rill_comm handle, struct comm_op op, const char *api)
   return status;
 }
 
-/* One of a function's own `comm` and `stream`. */
+/* Enqueues an operation, in a function with parameters `comm` and `stream`. */
 #define ENQUEUE(KIND, DST, SRC, COUNT, TYPE, OPERATOR, PEER) \
   enqueue(comm,                                              \
           (struct comm_op){ .stream = stream,                \
@@ -364,18 +366,18 @@ rill_status rill_comm_barrier(rill_comm comm, rill_stream stream) {
   return ENQUEUE(COMM_BARRIER, NULL, NULL, 1, RILL_COMM_INT32, RILL_COMM_SUM, 0);
 }
 
-/* ---- with counts for each rank ---- */
+/* ---- operations with counts per rank ---- */
 
-/* What an operation sends, or what it receives: a part for each rank, or one part with one rank. */
+/* The send or receive side of an operation: one part per rank, or a single part with rank `peer`. */
 struct side {
   char *p;
-  const size_t *counts, *offsets; /* elements; NULL offsets: one part after another */
-  size_t next;                    /* where the next part begins, without offsets */
-  size_t count;                   /* with counts NULL: of the part with rank `peer` */
+  const size_t *counts, *offsets; /* in elements, per rank; offsets may be NULL: parts are contiguous */
+  size_t next;                    /* offset of the next part, if offsets is NULL */
+  size_t count;                   /* if counts is NULL: elements of the part with rank `peer` */
   uint32_t peer;
 };
 
-/* The part with rank `i`, asked for in the order of the ranks; false if there is none. */
+/* Finds the part with rank `i`; returns false if there is none.  Call in the order of the ranks. */
 static bool part_with(struct side *side, uint32_t i, size_t size, char **p, size_t *count) {
   if (side == NULL || (side->counts == NULL && side->peer != i)) return false;
   const size_t offset = side->counts == NULL ? 0 : side->offsets != NULL ? side->offsets[i] : side->next;
@@ -385,7 +387,7 @@ static bool part_with(struct side *side, uint32_t i, size_t size, char **p, size
   return true;
 }
 
-/* The parts of `dst` and `src` as operations of this thread's group. */
+/* Adds the parts of `dst` and `src` to this thread's group as sends and receives. */
 static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct side *src, const char *api) {
   const rill_comm handle = op.handle;
   const uint32_t ranks = op.comm->ranks, rank = op.comm->rank;
@@ -395,9 +397,9 @@ static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct sid
     size_t in = 0, out = 0;
     const bool receives = part_with(dst, i, size, &to, &in), sends = part_with(src, i, size, &from, &out);
     if (i == rank && receives && sends) {
-      COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, and receives %zu",
+      COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, but receives %zu",
                    rank, out, in);
-      if (to == from) continue; /* in place */
+      if (to == from) continue; /* already in place */
     }
     op.peer = i;
     op.kind = COMM_SEND, op.dst = NULL, op.src = from, op.count = out;
@@ -423,7 +425,7 @@ static rill_status exchange(rill_comm handle, rill_stream stream, uint32_t type,
   return status != RILL_OK ? status : ended;
 }
 
-/* A failure before there is a group fails the caller's, if there is one. */
+/* Fails the caller's open group, if any, for an operation that was rejected before it began its own group. */
 static rill_status refuse(rill_status status) {
   struct group *const group = own_group();
   if (group != NULL && group->depth > 0 && group->failure.status == RILL_OK) group->failure = rill__comm_last_error;
@@ -443,14 +445,14 @@ rill_status rill_comm_all_to_all_v(rill_comm comm, rill_stream stream, void *dst
   return exchange(comm, stream, type, &to, &from, __func__);
 }
 
-/* Is this rank the root? */
+/* Finds out whether this rank is the root. */
 static rill_status find_root(rill_comm handle, uint32_t root, const size_t *counts, const char *name, bool *is_root) {
   struct comm *comm = NULL;
   COMM_TRY(rill__comm_pin(handle, &comm));
   const uint32_t ranks = comm->ranks;
   *is_root = comm->rank == root;
   rill__comm_unpin(comm);
-  COMM_REQUIRE(root < ranks, RILL_ERROR_OUT_OF_RANGE, "root %u of %u ranks", root, ranks);
+  COMM_REQUIRE(root < ranks, RILL_ERROR_OUT_OF_RANGE, "root %u is outside the %u ranks", root, ranks);
   COMM_REQUIRE(!*is_root || counts != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL, and this rank is the root", name);
   return RILL_OK;
 }

@@ -1,21 +1,21 @@
-/* Operations of engines that move bytes on the host.
+/* Streams of engines that move data on the host.
  *
- * What was submitted to one stream at one time is a part.  Its stream gets a host call, which tells that the stream has
- * come here, and a wait for the part's gate, an event that nobody has recorded: so the stream is held, and no worker of
- * the device waits.  The engine's thread records the gate when the part's last operation has ended.  If one of them was
- * dropped, the stream is failed, and the gate is released without a record, which fails what the stream is held with.
- */
+ * A part is all operations of one submission to one stream.  The stream gets a host call, which reports that the stream
+ * has reached the part, and then a wait for the part's gate, an event that has not been recorded.  The stream is
+ * therefore held, and no worker of the device blocks.  The engine's thread records the gate when the part's last
+ * operation has ended.  If an operation was dropped, it fails the stream and releases the gate without recording it,
+ * which fails the held work behind the gate. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>
 
-/* Drops one of the two references; the lock is held. */
+/* Drops a reference; returns whether it was the last.  Call under the lock. */
 static bool unref(struct comm_part *part) {
   COMM_ASSERT(part->references > 0);
   return --part->references == 0;
 }
 
-/* Releases what the engine has of a part. */
+/* Drops the engine's references of a part. */
 static void leave(struct comm_part *part) {
   (void)rill_event_release(part->gate);
   (void)rill_stream_release(part->stream);
@@ -25,7 +25,7 @@ static void leave(struct comm_part *part) {
   if (last) free(part);
 }
 
-/* The host call: a stream has come to a part. */
+/* Host call: the stream has reached the part. */
 static void reach(void *user, rill_status stream_status) {
   struct comm_part *part = user;
   struct comm_parts *of = part->of;
@@ -43,7 +43,7 @@ static rill_status new_part(struct comm_parts *of, const struct comm_op *op, str
   bool capturing = false;
   COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
   COMM_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
-               "%s, %zu bytes: its stream is capturing, and a graph of the CPU cannot hold communication" COMM_HINT
+               "%s, %zu bytes: its stream is capturing, and a graph of the CPU cannot contain communication" COMM_HINT
                "end the capture first, and launch the graph before or after the operation",
                comm_describe(op).text, comm_bytes(op));
   struct comm_part *part = calloc(1, sizeof *part);
@@ -85,7 +85,7 @@ void rill__comm_parts_free(struct comm_part *parts) {
   }
 }
 
-/* Lets the engine's thread have a part, whose stream has what belongs to it or, with a failure, has not. */
+/* Hands a part to the engine's thread.  With a failure, its stream got nothing, or only the host call if `called`. */
 static void arm(struct comm_part *part, rill_status failure, bool called) {
   struct comm_parts *of = part->of;
   pthread_mutex_lock(&of->lock);
@@ -109,7 +109,7 @@ static rill_status submit_part(struct comm_part *part) {
 rill_status rill__comm_parts_submit(struct comm_part *parts, rill_status refused) {
   rill_status status = refused;
   for (struct comm_part *part = parts, *next; part != NULL; part = next) {
-    next = part->next; /* armed, it may end at once */
+    next = part->next; /* once armed, the part may be freed at any time */
     if (status == RILL_OK) {
       status = submit_part(part);
     } else {
@@ -127,7 +127,7 @@ void rill__comm_part_fail(struct comm_part *part, const struct comm_error *why) 
 bool rill__comm_part_end_one(struct comm_part *part) {
   COMM_ASSERT(part->left > 0);
   if (--part->left > 0) return false;
-  /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
+  /* A failed stream gets no record: releasing the gate below fails the work that it holds. */
   if (!part->failed) (void)!rill_stream_record_event(part->of->stream, part->gate, 0);
   leave(part);
   return true;

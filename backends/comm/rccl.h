@@ -1,4 +1,4 @@
-/* What is AMD's: where RCCL is, and how a device is made current for its calls. */
+/* AMD's part of gpu_comm.c: where RCCL is found, and how a device is made current for its calls. */
 #ifndef RILL_COMM_RCCL_H
 #define RILL_COMM_RCCL_H
 
@@ -6,7 +6,7 @@
 #define ENGINE_NAME "rccl"
 #define ENGINE_BACKEND RILL_BACKEND_HIP
 #define ENGINE_LIBRARY "librccl.so.1"
-/* In the folder of the runtime, since it needs the very version that it was linked with. */
+/* Searched in the runtime's folder first, because RCCL needs the exact runtime version that it was linked with. */
 #define ENGINE_BESIDE "librccl.so.1", "librccl.so",
 #define ENGINE_INSTALL "install librccl1 (Debian, Ubuntu) or rccl (ROCm's package repository)"
 

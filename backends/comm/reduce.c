@@ -1,9 +1,10 @@
-/* What the operators do to arrays, for engines that move bytes on the host. */
+/* Reduction operators on arrays, for engines that move data on the host. */
 #include "backends/comm/engine.h"
 
 #include <rill/device/half.h>
 
-/* wide: sums and products are made in it, so that integers wrap around; from, to: a number of the type and back. */
+/* wide: the type in which sums and products are computed; unsigned for integers, so that they wrap around.  from, to:
+ * convert a value from and to the storage type. */
 #define COMBINE(type, wide, number, from, to)                                \
   {                                                                          \
     type *const out = into;                                                  \

@@ -1,8 +1,9 @@
-/* Deadlines and asynchronous errors, for engines that keep none themselves.
+/* Deadlines and asynchronous errors, for engines that do not handle these themselves.
  *
- * A flight is what a communicator submitted to one stream at one time: an event before it, one after it.  One thread
- * looks at the oldest flight of each communicator, since an engine runs a communicator's operations in order: its time
- * counts from when the stream was seen to have come to it.  A communicator without a deadline has no flights. */
+ * A flight is what a communicator submitted to one stream at one time, with an event before and one after it.  One
+ * thread polls only the oldest flight of each communicator, because an engine runs a communicator's operations in
+ * order.  The deadline of a flight counts from when its stream was seen to have reached it.  A communicator without a
+ * deadline has no flights. */
 #include "backends/comm/engine.h"
 
 #include <errno.h>
@@ -11,12 +12,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_TICK_NS = 1000000, MOST_TICK_NS = 100000000, TICKS = 20 }; /* looks for each deadline */
+enum { LEAST_TICK_NS = 1000000, MOST_TICK_NS = 100000000, TICKS = 20 }; /* TICKS: polls per deadline */
 
 static struct {
-  pthread_mutex_t lock; /* before a communicator's */
+  pthread_mutex_t lock; /* taken before a communicator's lock */
   pthread_cond_t changed;
-  struct comm *first; /* by next_watched */
+  struct comm *first; /* linked by next_watched */
   bool started, stopped, asleep;
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
@@ -36,7 +37,7 @@ static void free_flights(struct comm_flight *flight) {
 }
 
 rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight **flights) {
-  bool capturing = false; /* what is captured runs later, and any number of times */
+  bool capturing = false; /* captured work runs later, any number of times */
   if (!is_watched(op->comm)) return RILL_OK;
   COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
   if (capturing) return RILL_OK;
@@ -53,11 +54,11 @@ rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight
   return RILL_OK;
 }
 
-/* The operations have been submitted: appends the flight to its communicator's. */
+/* Adds the flight to its communicator's list, after its operations were submitted. */
 static void take_off(struct comm_flight *flight) {
   struct comm *comm = flight->comm;
   flight->next = NULL;
-  /* If the device is lost, every later call says so. */
+  /* A failure needs no handling: if the device is lost, every later call reports it. */
   (void)!rill_stream_record_event(flight->stream, flight->end, 0);
   pthread_mutex_lock(&comm->lock);
   const bool broken = comm->broken;
@@ -91,10 +92,10 @@ void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error 
   free_flights(flights);
 }
 
-/* ---- looking ----
+/* ---- polling ----
  *
- * Whoever breaks a communicator frees its flights.  So what is looked at is a copy, whose handles may be stale, and
- * what was seen counts only if that flight is still the oldest. */
+ * The thread that breaks a communicator frees its flights.  The watch thread therefore polls a copy, whose handles may
+ * be stale, and uses the result only if that flight is still the oldest. */
 
 static bool is_oldest(const struct comm *comm, const struct comm_flight *copy) { /* under the lock */
   return comm->first != NULL && rill_event_equal(comm->first->end, copy->end);
@@ -133,16 +134,16 @@ static bool is_ready(rill_event event) {
   return rill_event_is_ready(event, &ready) == RILL_OK && ready;
 }
 
-/* True if the deadline has passed. */
+/* Returns whether the deadline has passed. */
 static bool is_late(struct comm *comm) {
   struct comm_flight oldest;
   while (copy_oldest(comm, &oldest) && is_ready(oldest.end)) land(comm, &oldest);
   pthread_mutex_lock(&comm->lock);
-  uint64_t since = comm->submitting_since; /* the engine may wait for a peer before it lets the host go */
+  uint64_t since = comm->submitting_since; /* the engine may block the host until a peer arrives */
   pthread_mutex_unlock(&comm->lock);
   uint64_t number = atomic_load(&comm->numbered);
   struct comm_op_text what;
-  (void)snprintf(what.text, sizeof what.text, "a call of the engine for rank %u of %u", comm->rank, comm->ranks);
+  (void)snprintf(what.text, sizeof what.text, "an engine call for rank %u of %u", comm->rank, comm->ranks);
   if (copy_oldest(comm, &oldest)) {
     if (oldest.since == 0 && is_ready(oldest.start)) start_clock(comm, &oldest);
     if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
@@ -169,9 +170,9 @@ static void check_one(struct comm *comm) {
   }
 }
 
-/* ---- the thread ---- */
+/* ---- the watch thread ---- */
 
-/* The least tick of communicators that are at work; 0 if none is.  Under the watch's lock. */
+/* Returns the shortest tick of communicators that have work; 0 if none has.  Call under the watch's lock. */
 static uint64_t choose_tick(void) {
   uint64_t least = 0;
   for (struct comm *comm = watch.first; comm != NULL; comm = comm->next_watched) {
@@ -186,7 +187,7 @@ static uint64_t choose_tick(void) {
   return least;
 }
 
-/* Waits for work, or for the next look.  Under the watch's lock. */
+/* Waits for work or for the next poll.  Call under the watch's lock. */
 static void rest(void) {
   const uint64_t tick = choose_tick();
   if (tick == 0) {
@@ -206,7 +207,7 @@ static void *run_watch(void *unused) {
   pthread_mutex_lock(&watch.lock);
   while (!watch.stopped) {
     for (struct comm *comm = watch.first; comm != NULL && !watch.stopped; comm = comm->next_watched) {
-      comm->watched_now = true; /* it stays on the list meanwhile */
+      comm->watched_now = true; /* keeps it on the list during the poll */
       pthread_mutex_unlock(&watch.lock);
       if (started != comm->engine && comm->engine->begin_watch != NULL) comm->engine->begin_watch();
       started = comm->engine;
@@ -241,7 +242,7 @@ rill_status rill__comm_watch_add(struct comm *comm) {
     watch.first = comm;
   }
   pthread_mutex_unlock(&watch.lock);
-  COMM_REQUIRE(started, RILL_ERROR_OUT_OF_MEMORY, "no thread to keep deadlines with");
+  COMM_REQUIRE(started, RILL_ERROR_OUT_OF_MEMORY, "could not create the watch thread");
   return RILL_OK;
 }
 

@@ -182,7 +182,7 @@ static void a_rank_that_is_too_late(void) {
     for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
     if (released != 0) release_comms();
     /* Of a rank that was released, the others do not know. */
-    const char *const late = released != 0 ? " ns" : " ns; the stream of rank 1 has not come to its operation 1";
+    const char *const late = released != 0 ? " ns" : " ns; the stream of rank 1 has not reached its operation 1";
     is_reported(0, RILL_ERROR_TIMEOUT, late);
     is_reported(2, RILL_ERROR_TIMEOUT, late);
     driver->resume(1);
@@ -268,7 +268,7 @@ static void an_abort(void) {
 static const char *submit_and_block(unsigned index, void *shared) {
   (void)shared;
   COMM_FAILS(sum((int)index, 1), RILL_ERROR_BACKEND, "all_reduce");
-  COMM_FAILS(sum((int)index, 1), RILL_ERROR_TIMEOUT, "a call of the engine");
+  COMM_FAILS(sum((int)index, 1), RILL_ERROR_TIMEOUT, "an engine call for rank");
   return NULL;
 }
 
@@ -361,10 +361,10 @@ static void bad_ids_and_devices(void) {
   assert_comm(rill_comm_id_create(gpus[0], &good));
   bad = good;
   bad.bytes[0] ^= 1;
-  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is none");
+  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is not valid");
   bad = good;
   bad.bytes[191] = 1;
-  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is none");
+  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is not valid");
   assert_comm_fails(rill_comm_create(cpu, &good, 2, 0, NULL, &comm), RILL_ERROR_WRONG_BACKEND, "backend");
   assert_comm_fails(rill_comm_create(gpus[0], NULL, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is NULL");
   assert_comm_fails(rill_comm_create(gpus[0], &good, 2, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT, "out is NULL");

@@ -333,7 +333,7 @@ static const char *many_in_a_group(struct rank *r) {
   RUN(buffer_download(r, &b));
   RUN(rill_stream_synchronize(r->stream));
   for (int64_t i = 0; i < OPS; i++) REQUIRE(((int64_t *)b.host)[i] == i + r->ranks - 1);
-  COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "this thread has no group");
+  COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "this thread has no open group");
   COMM(rill_comm_group_begin());
   COMM(rill_comm_group_end()); /* empty */
   buffer_free(&b);

@@ -166,7 +166,7 @@ static const char *refuse(struct rank *r) {
              RILL_ERROR_INVALID_ARGUMENT, "src_counts is NULL");
   others[r->rank] = 2;
   COMM_FAILS(rill_comm_gather_v(r->comm, r->stream, p, others, NULL, p + 8, 1, RILL_COMM_INT8, r->rank),
-             RILL_ERROR_INVALID_ARGUMENT, "sends 1 elements to itself, and receives 2");
+             RILL_ERROR_INVALID_ARGUMENT, "sends 1 elements to itself, but receives 2");
   COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, counts, NULL, p, counts, NULL, 77),
              RILL_ERROR_INVALID_ARGUMENT, "type 77");
   /* In a group the end fails as well, and nothing is left of it. */

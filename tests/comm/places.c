@@ -25,7 +25,7 @@ static void comes_from_the_folder_of_the_runtime(void) {
 static void of_another_runtime_is_refused(void) {
   assert_true(find_devices(gpus) > 0);
   assert_comm_fails(rill_comm_create_all(gpus, 1, NULL, comms), RILL_ERROR_UNSUPPORTED,
-                    "libamdhip64.so.6, but the devices are those of ");
+                    "libamdhip64.so.6, but rill uses ");
 }
 
 int main(int argc, char **argv) {

@@ -88,7 +88,7 @@ class Mpi(unittest.TestCase):
         for case, received, sent in (("receive_less", "131072 elements of type 3", "262144 of type 3"),
                                      ("receive_more", "3 elements of type 3", "2 of type 3"),
                                      ("receive_another_type", "2 elements of type 3", "2 of type 8")):
-            refused = f"receives {received}, rank 0 sent {sent}"
+            refused = f"receives {received}, but rank 0 sent {sent}"
             self.case(case, {"stream": (1, refused), "comm": (1, refused + ".*INVALID_ARGUMENT"), "written": (0, "")}, fails=True)
 
     def test_reduction_of_another_count(self):
@@ -122,7 +122,7 @@ class Mpi(unittest.TestCase):
             self.skipTest("one MPI is here")
         status, _, output = run("own_communicator", 1, RILL_COMM_MPI=other_engine)
         self.assertNotEqual(status, 0)
-        self.assertRegex(output, r"this process has .*, and librill_comm_mpi was built for.*UNSUPPORTED")
+        self.assertRegex(output, r"this process uses .*, but librill_comm_mpi was built for.*UNSUPPORTED")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ void doctor_communication(struct doctor *doctor, const struct doctor_devices *de
 
 enum mpi { MPI_UNKNOWN, MPI_OPEN, MPI_MPICH };
 
-static const char *const names[] = { "an unknown MPI", "Open MPI", "MPICH or one like it" };
+static const char *const names[] = { "an unknown MPI", "Open MPI", "MPICH or a compatible MPI" };
 static const char *const options[] = { "mpicc", "openmpi", "mpich" };
 
 /* Returns the engine that the user selected, or NULL. */
