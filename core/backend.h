@@ -1,9 +1,9 @@
-/* The contract of a backend: everything that the author of a backend has to read.
+/* The interface between core and a backend: everything that the author of a backend has to read.
  *
  * A backend is one `struct rill__backend`: a name, the sizes of its own parts of the objects, and one table of
  * functions for each kind of object.  Core allocates an object with the backend's part after it (reached with
- * rill__part), validates every call, and enters the backend only through RILL_DISPATCH.  A backend may rely on core:
- * what the comment of a slot says about the arguments holds.
+ * rill__part), validates every call, and enters the backend only through RILL_DISPATCH.  Core has checked everything
+ * that the comment of a slot states about the arguments.
  *
  * Rules for every slot
  * - It may be called on any thread and on several threads at once, even for the same object.
@@ -11,8 +11,7 @@
  * - It blocks only if its comment says so, and then it holds no lock.
  * - On failure it has enqueued nothing, and it returns what rill__fail, rill__fail_native or rill__device_lost
  *   returned.  A fault of work that was enqueued earlier is reported through rill__device_lost.
- * - A slot marked optional may be NULL, which means that the backend lacks the capability.
- */
+ * - A slot marked optional may be NULL, which means that the backend lacks the capability. */
 #ifndef RILL_CORE_BACKEND_H
 #define RILL_CORE_BACKEND_H
 
@@ -56,9 +55,9 @@ struct rill__stream {
   uint64_t number;  /* unique in the process; the stream's id if the driver has none */
   int32_t priority; /* native; the priority that the stream runs with */
   bool blocking;
-  bool imported, owned; /* owned: destroyed with the last reference */
+  bool imported, owned; /* owned: the native stream is destroyed with the last reference */
   uintptr_t native;     /* set if the stream was imported or its native handle was given out */
-  _Atomic bool foreign; /* others may submit to the stream: its completion is not remembered */
+  _Atomic bool foreign; /* other code may submit to the stream, so its completion is not cached */
   RILL__OF_CORE(152);
 };
 
@@ -68,7 +67,7 @@ struct rill__event {
   bool signaled; /* created as recorded and complete */
   bool imported, owned;
   uintptr_t native;
-  _Atomic bool foreign; /* others may record the event: its completion is not remembered */
+  _Atomic bool foreign; /* other code may record the event, so its completion is not cached */
   RILL__OF_CORE(208);
 };
 
@@ -83,10 +82,10 @@ struct rill__kernel {
   struct rill__image own;           /* describes this kernel only */
   const rill_bundle_kernel *source; /* own.kernels: symbol and arguments, possibly RILL__ARGS_UNKNOWN */
   const char *name;                 /* the name in the source, for texts; the symbol if that name is not known */
-  const char *lasting_name;         /* the same, valid until the process ends; NULL if there were too many */
+  const char *lasting_name;         /* `name`, valid until the process ends; NULL if memory or room for names ran out */
   uint32_t max_threads;             /* the most threads in a block of this kernel */
   uint32_t block[3];                /* the only block shape that the kernel runs in; 0: any */
-  bool tells_accesses;              /* the kernel accepts launches with a token */
+  bool tells_accesses;              /* the kernel reports its accesses: its launches may have a token */
   uint64_t static_shared;           /* bytes; 0 if unknown */
   uint32_t registers;               /* per thread; 0 if unknown */
   uint64_t local_bytes, constant_bytes;
@@ -146,7 +145,7 @@ struct rill__copy_3d {
   const void *src;
   uint32_t dst_kind, src_kind;
   size_t width, height, depth;
-  size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
+  size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches are ignored if depth is 1 */
 };
 
 /* A copy that has a pageable end, cut into pieces that are copied one after another.  For each piece the host makes the
@@ -173,8 +172,8 @@ struct rill__fill_2d {
   size_t pattern_size;
 };
 
-/* Work as data, constant once it has been created (core/operation/operation.h).  There are thousands of operations, so
- * an operation is small and is not an object with a handle. */
+/* A stored submission, constant once it has been created (core/operation/operation.h).  There are thousands of
+ * operations, so an operation is small and is not an object with a handle. */
 struct rill__payload;
 struct rill__operation {
   struct rill__device *device;
@@ -186,7 +185,7 @@ struct rill__operation {
     struct rill__launch launch; /* the kernel is referenced; arguments and extras are owned */
     struct {
       struct rill__copy_3d copy;
-      const struct rill__staged_copy *staged; /* how a step makes the copy, owned by the payload; NULL: directly */
+      const struct rill__staged_copy *staged; /* how a step copies; owned by the payload; NULL: directly */
     };
     struct {
       struct rill__fill_2d rows; /* `rows.pattern` points to `pattern`, which follows */
@@ -197,18 +196,18 @@ struct rill__operation {
       void *user;
     } host_call;
     struct rill__event *event; /* referenced; for a record or a wait */
-    uintptr_t others;          /* the native graph of the work that others submitted to the native stream */
+    uintptr_t others;          /* native graph of the work that other code submitted to the native stream */
     struct {
-      void *memory;       /* of an allocation, whose payload it is, or of a free */
-      _Atomic bool taken; /* for an allocation, used by core: a step of an execution object stands for it */
+      void *memory;       /* the memory to allocate, owned by the payload, or to free */
+      _Atomic bool taken; /* for an allocation; used by core: an execution object has claimed the memory */
     };
     struct { /* for a prefetch; used by core */
       const void *p;
       size_t size;
     } prefetch;
-    struct rill__graph_exec *exec; /* for a launch of it; referenced; used by core */
+    struct rill__graph_exec *exec; /* for a launch of an execution object; referenced; used by core */
   };
-  void *values[]; /* for a launch: pointers into the bytes that follow */
+  void *values[]; /* for a launch: pointers to the values of the arguments, which follow */
 };
 void rill__operation_ref(struct rill__operation *operation);
 void rill__operation_unref(struct rill__operation *operation);
@@ -225,7 +224,8 @@ struct rill__graph_exec {
   struct rill__object base;
   uint32_t count;
   struct rill__step *steps;
-  /* An object that the steps, and launches of them, need and therefore reference; or NULL. */
+  /* The caller's objects (core/graph/attached.c).  The steps and their launches need them, so they reference this
+   * object; may be NULL. */
   struct rill__object *attached;
   RILL__OF_CORE(128);
 };
@@ -236,9 +236,9 @@ struct rill__compile {
   const char *source;
   const char *label;                  /* the name of the source in messages */
   const char *const *definitions;     /* "-DNAME=VALUE" and "-UNAME", in order */
-  const rill_compile_header *headers; /* those of the dialect, then the caller's */
+  const rill_compile_header *headers; /* the dialect's headers, then the caller's */
   size_t definition_count, header_count, dialect_header_count;
-  uint32_t standard; /* of C++: 17 or 20 */
+  uint32_t standard; /* C++ standard: 17 or 20 */
   bool fuse;         /* contract products and sums, if the backend can do that */
   bool debug;        /* emit line information for debuggers */
   bool closed;       /* read no file except these headers and the compiler's own */
@@ -251,8 +251,8 @@ struct rill__compiled {
   char *log;
 };
 
-/* What the backend of one process passes to the backend of another, inside a rill_ipc_handle: bytes that only that
- * backend interprets. */
+/* The bytes that the backend of one process passes to the backend of another inside a rill_ipc_handle.  Only the
+ * backend interprets them. */
 struct rill__ipc_native {
   unsigned char bytes[64];
 };
@@ -272,13 +272,14 @@ struct rill__device_table {
   uint32_t (*count)(char *why, size_t why_size);
   /* Fills in device->info, except the clocks, for the device with the number info.ordinal.  Creates no context. */
   rill_status (*init)(struct rill__device *device);
-  /* Returns both clocks in kHz, 0 if unknown.  Called only when someone asks, because some drivers take tens of
-   * milliseconds. */
+  /* Returns both clocks in kHz, 0 if unknown.  Called only on request, because some drivers take tens of milliseconds.
+   */
   void (*clocks)(struct rill__device *device, uint32_t *core, uint32_t *memory);
   /* Creates what the device needs before its first real use.  Called once before any slot of the other tables, and
    * again if it failed. */
   rill_status (*activate)(struct rill__device *device);
-  /* Sets `why` to a static sentence if it returns false, and to "" if it returns true. */
+  /* Returns whether the device supports a RILL_FEATURE_*.  Sets `why` to a static sentence if it does not, and to "" if
+   * it does. */
   bool (*supports)(struct rill__device *device, uint32_t feature, const char **why);
   /* Blocks until all work of the device is complete, including work on foreign streams. */
   rill_status (*synchronize)(struct rill__device *device);
@@ -289,8 +290,8 @@ struct rill__device_table {
   /* Enables or disables access that can_access_peer reports as possible; succeeds if that is already the state.  Both
    * devices are active. */
   rill_status (*set_peer)(struct rill__device *device, struct rill__device *memory_of, bool on);
-  /* Optional, both or neither.  The number of threads of this process that run the device's work.  `set_workers`
-   * accepts up to 1024; 0 means the default. */
+  /* Optional, both or neither: set and return the number of threads of this process that run the device's work.
+   * `set_workers` accepts up to 1024; 0 means the default. */
   void (*set_workers)(struct rill__device *device, uint32_t count);
   uint32_t (*get_workers)(struct rill__device *device);
   /* Optional.  Returns the number of the device that a native stream belongs to; the stream is not 0, 1 or 2.  May be
@@ -305,7 +306,7 @@ struct rill__stream_table {
    * 0, 1 and 2 are the null, legacy and per-thread streams, to be resolved at each later call.  Reads back priority and
    * blocking. */
   rill_status (*import)(struct rill__stream *stream);
-  /* Returns whether the work of a released stream is complete.  If it is not, core asks again later. */
+  /* Returns whether the work of a released stream is complete.  If it is not, core calls again later. */
   bool (*may_destroy)(struct rill__stream *stream);
   /* Destroys a stream that `create` or `import` made, and the native stream only if stream->owned.  Called after
    * `may_destroy` returned true, when no other thread can find the stream any more.  Returns false if it would block;
@@ -326,12 +327,12 @@ struct rill__stream_table {
   rill_status (*synchronize)(struct rill__stream *stream, uint64_t ns);
   rill_status (*is_complete)(struct rill__stream *stream, bool *out);
   rill_status (*is_capturing)(struct rill__stream *stream, bool *out);
-  /* Calls fn through rill__call_host. */
+  /* Submits a call of `fn`, which the backend makes through rill__call_host. */
   rill_status (*host_call)(struct rill__stream *stream, rill_host_fn fn, void *user);
 };
 
-/* Passed to a backend that is asked to wake it: the backend then wakes it once, on any thread, perhaps with locks of
- * its own held. */
+/* A callback of core.  A backend that takes a waker calls `wake` once, on any thread, perhaps while it holds locks of
+ * its own. */
 struct rill__waker {
   void (*wake)(struct rill__waker *waker);
   _Alignas(8) unsigned char of_backend[96];
@@ -340,16 +341,16 @@ struct rill__waker {
 struct rill__event_table {
   /* Creates a native event with timing, blocking_sync and interprocess, or refuses with UNSUPPORTED. */
   rill_status (*create)(struct rill__event *event);
-  /* Optional.  Imports event->native. */
+  /* Optional: imports event->native. */
   rill_status (*import)(struct rill__event *event);
   void (*destroy)(struct rill__event *event);
   /* Optional: resets an event, recorded or not, to the state in which `create` left it.  With this slot, released
    * events are reused. */
   void (*recycle)(struct rill__event *event);
   uintptr_t (*native)(struct rill__event *event);
-  /* The event has been recorded. */
+  /* Returns whether the record is complete.  The event has been recorded. */
   rill_status (*is_ready)(struct rill__event *event, bool *out);
-  /* As `synchronize` of streams. */
+  /* Works like `synchronize` of streams. */
   rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
   /* Optional, both or neither; without them core polls.
    *
@@ -360,65 +361,66 @@ struct rill__event_table {
    */
   bool (*notify)(struct rill__event *event, struct rill__waker *waker);
   void (*notified)(struct rill__event *event, struct rill__waker *waker);
-  /* Both events have timing, have been recorded and are complete; they belong to the same device.  Returns NOT_READY if
-   * one was recorded again. */
+  /* Returns the time between two events.  Both have timing, have been recorded and are complete; they belong to the
+   * same device.  Returns NOT_READY if one was recorded again. */
   rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
   /* With RILL_FEATURE_EVENT_IPC: shares the event with other processes.  The event was created with interprocess. */
   rill_status (*ipc_export)(struct rill__event *event, struct rill__ipc_native *out);
-  /* Makes `event` refer to an event of another process, of the same device; `destroy` ends that.  The bytes may be
+  /* Makes `event` refer to an event of another process, of the same device, until `destroy`.  The bytes may be
    * anything: returns NOT_FOUND if they refer to nothing. */
   rill_status (*ipc_import)(struct rill__event *event, const struct rill__ipc_native *from);
 };
 
-/* The kind of memory, as core knows it, is a RILL_MEMORY_* (rill's public kinds) or this one. */
+/* Kinds of memory as core knows them: the public RILL_MEMORY_*, and this one. */
 enum { RILL__MEMORY_PEER = 0x100 }; /* DEVICE, but of a device other than the stream's, of the same backend */
 
 struct rill__memory_table {
-  /* size > 0.  The address is a multiple of 256.  Fails with OUT_OF_MEMORY without a text; core writes the text. */
+  /* Allocates `size` > 0 bytes at a multiple of 256.  Fails with OUT_OF_MEMORY without a text; core writes the text. */
   rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
   /* Frees memory from `alloc` once the submitted work of the device is complete; may block for that. */
   rill_status (*free)(struct rill__device *device, void *p, uint32_t kind);
   /* Optional: frees memory from `alloc` that no work uses, without waiting for other work. */
   rill_status (*free_unused)(struct rill__device *device, void *p, uint32_t kind);
-  /* Optional: host_register pins memory of others, for all devices of the backend; host_unregister unpins it once the
-   * submitted work of all of them is complete.  size > 0; no byte of the range is in an allocation or in another
+  /* Optional: host_register pins memory of other code, for all devices of the backend; host_unregister unpins it once
+   * the submitted work of all of them is complete.  size > 0; no byte of the range is in an allocation or in another
    * registered range. */
   rill_status (*host_register)(struct rill__device *device, void *p, size_t size);
   rill_status (*host_unregister)(struct rill__device *device, void *p);
-  /* n > 0.  The kinds are what core knows about the pointers: DEVICE, PEER, PINNED (also registered memory), MANAGED,
-   * or UNKNOWN if the memory is not rill's. */
+  /* Copies n > 0 bytes.  The kinds are what core knows about the pointers: DEVICE, PEER, PINNED (also registered
+   * memory), MANAGED, or UNKNOWN if the memory is not rill's. */
   rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                       size_t n);
-  /* The copy cannot be joined into one of fewer dimensions: height > 1; it has several slices if depth > 1. */
+  /* Makes a copy that cannot be reduced to fewer dimensions: height > 1; it has several slices if depth > 1. */
   rill_status (*copy_3d)(struct rill__stream *stream, const struct rill__copy_3d *copy);
   /* Optional, with managed memory.  `prefetch` submits work to the stream that moves `size` > 0 bytes inside a managed
-   * allocation of this backend to the stream's device.  `advise` gives RILL_ADVICE_* about such a range; `at` is a
+   * allocation of this backend to the stream's device.  `advise` applies a RILL_ADVICE_* to such a range; `at` is a
    * device of the backend, or NULL for the host. */
   rill_status (*prefetch)(struct rill__stream *stream, const void *p, size_t size);
   /* optional: returns the UNSUPPORTED that `prefetch` would return */
   rill_status (*may_prefetch)(struct rill__device *device);
   rill_status (*advise)(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
                         uint32_t advice);
-  /* count > 0; pattern_size is 1, 2, 4, 8 or 16; dst is aligned to it; the product does not overflow. */
+  /* Fills `count` > 0 patterns.  pattern_size is 1, 2, 4, 8 or 16; dst is aligned to it; the product does not overflow.
+   */
   rill_status (*fill)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
                       size_t pattern_size, size_t count);
-  /* The rows cannot be joined into one: height > 1, and there are bytes between them. */
+  /* Fills rows that cannot be joined into one: height > 1, and there are bytes between them. */
   rill_status (*fill_2d)(struct rill__stream *stream, const struct rill__fill_2d *fill);
-  /* Optional.  Returns whether the driver knows the memory at `p`, which rill does not know; if so, it is not pageable.
-   * Not called on the path by which work is submitted to the driver.  For a backend that has this slot, the copies of
-   * graphs are staged (rill__operation.staged), so that no copy in a native graph has a pageable end. */
+  /* Optional.  Returns whether the driver knows the memory at `p`, which rill does not know; if so, the memory is not
+   * pageable.  Not called on the path by which work is submitted to the driver.  For a backend that has this slot, the
+   * copies of graphs are staged (rill__operation.staged), so that no copy in a native graph has a pageable end. */
   rill_status (*is_known)(struct rill__device *device, const void *p, bool *out);
-  /* Optional, for a backend that itself accepts pageable sources and therefore has to know what may still write to
-   * them.  Returns whether a number may be an address at all.  Called on any thread, without a handle. */
+  /* Optional, for a backend that accepts pageable sources itself and therefore has to know which work may still write
+   * to them.  Returns whether a number may be an address at all.  Called on any thread, without a handle. */
   bool (*may_be_address)(uint64_t number);
-  /* With RILL_FEATURE_IPC: shares memory, as the slots of events share an event.  `p` and `size` are an allocation of
-   * kind DEVICE.  May block for submitted work. */
+  /* With RILL_FEATURE_IPC: shares memory with other processes.  `p` and `size` are an allocation of kind DEVICE.  May
+   * block for submitted work. */
   rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
-  /* The bytes may be anything: returns NOT_FOUND if they refer to nothing, INVALID_ARGUMENT if the memory is smaller
-   * than `size`.  The address is a multiple of 256.  It may be one that was returned before; every import has its own
-   * close. */
+  /* Maps memory of another process.  The bytes may be anything: returns NOT_FOUND if they refer to nothing,
+   * INVALID_ARGUMENT if the memory is smaller than `size`.  The address is a multiple of 256.  It may be one that was
+   * returned before; every import has its own close. */
   rill_status (*ipc_import)(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
-  /* As `free`. */
+  /* Closes an import, and may block like `free`. */
   rill_status (*ipc_close)(struct rill__device *device, void *p, size_t size);
 };
 
@@ -426,13 +428,13 @@ struct rill__module_table {
   /* Returns how well an image fits the device; 0: it cannot be loaded.  Of several images, core loads the one with the
    * greatest value. */
   uint32_t (*fit)(struct rill__device *device, const rill_bundle_image *image);
-  /* Writes what the device needs, in the words of a target: "sm_90 or an older ptx". */
+  /* Writes which targets the device accepts, for messages: "sm_90 or an older ptx". */
   void (*needs)(struct rill__device *device, char *text, size_t size);
-  /* The image's bytes are not needed after the call. */
+  /* Loads an image, whose bytes are not needed after the call. */
   rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
-  /* No work that was submitted through rill still uses the module. */
+  /* Unloads a module that no work submitted through rill uses any more. */
   void (*unload)(struct rill__module *module);
-  /* Images that no bundle contains (core/kernel/image.h); these slots use no device.  A zero byte follows the data.
+  /* For images that are in no bundle (core/kernel/image.h); these slots use no device.  A zero byte follows the data.
    * - `takes`: describes what the backend can load, for texts.
    * - `recognize`: describes what these bytes are, or returns NULL if the backend does not know.
    * - `read_parts`: splits bytes that the backend recognizes into parts.
@@ -448,9 +450,9 @@ struct rill__module_table {
   rill_status (*global)(struct rill__module *module, const char *symbol, void **p, size_t *size);
   /* Optional: returns the native handle.  Without it, core returns 0. */
   uintptr_t (*native)(struct rill__module *module);
-  /* Both, if the device supports RILL_FEATURE_RTC (struct rill__compile).  `compiler` names the compiler and its
-   * version, which are part of the key under which results are cached.  `compile` blocks.  If the source has errors, it
-   * returns OK with a log and no image. */
+  /* For devices with RILL_FEATURE_RTC (struct rill__compile).  `compiler` names the compiler and its version, which are
+   * part of the key under which results are cached.  `compile` blocks.  If the source has errors, it returns OK with a
+   * log and no image. */
   rill_status (*compiler)(struct rill__device *device, char *identity, size_t size);
   rill_status (*compile)(struct rill__device *device, const struct rill__compile *request,
                          struct rill__compiled *result);
@@ -488,15 +490,17 @@ struct rill__kernel_table {
 struct rill__graph_table {
   /* Creates the native execution object from `exec->steps`. */
   rill_status (*instantiate)(struct rill__graph_exec *exec);
-  /* Submits the graph to the stream, ordered after earlier launches of the same object, also on other streams. */
+  /* Submits the graph to the stream, ordered after earlier launches of the same object, including those on other
+   * streams. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Replaces the operations of later launches.  Where `operations[i]` and `exec->steps[i].operation` differ, later
    * launches run `operations[i]`: an operation of the same kind, or a kernel, copy or fill that replaces an empty one.
-   * `attached` replaces `exec->attached`.  After the call core references the new ones and drops its references to the
-   * old ones, so the backend must reference what launches made before still use.  On failure nothing has changed. */
+   * `attached` replaces `exec->attached`.  After the call core references the new operations and drops its references
+   * to the old ones, so the backend must reference everything that earlier launches still use.  On failure nothing has
+   * changed. */
   rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                         struct rill__object *attached);
-  /* The same for a single step: an operation of the same kind, perhaps of another kernel or event; or an empty
+  /* Does the same for a single step: an operation of the same kind, perhaps of another kernel or event; or an empty
    * operation that replaces a kernel, copy or fill, or the reverse. */
   rill_status (*set)(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
   /* Optional: submits to the stream the preparation that the first launch on it needs. */
@@ -506,10 +510,10 @@ struct rill__graph_table {
   uintptr_t (*native)(struct rill__graph_exec *exec, bool graph);
   /* Returns false if the object cannot be destroyed yet because launches are pending; core tries again later. */
   bool (*destroy)(struct rill__graph_exec *exec);
-  /* Optional: records what others submit to the native stream while core captures.  Between begin and end it is
-   * captured into a native graph, which `end` returns; 0 if there was nothing, or on failure.  After `end` the stream
-   * is not capturing natively, whatever `end` returned.  In graphs that are instantiated, the native graph is a node of
-   * kind RILL_NODE_OTHER. */
+  /* Optional: captures work that other code submits to the native stream while core captures.  Work between begin and
+   * end is captured into a native graph, which `end` returns; 0 if there was none, or on failure.  After `end` the
+   * stream is not capturing natively, whatever `end` returned.  In graphs that are instantiated, the native graph is a
+   * node of kind RILL_NODE_OTHER. */
   rill_status (*foreign_begin)(struct rill__stream *stream);
   bool (*foreign_has_work)(struct rill__stream *stream);
   rill_status (*foreign_end)(struct rill__stream *stream, uintptr_t *out);
@@ -526,15 +530,15 @@ struct rill__dlpack {
 struct rill__backend {
   const char *name; /* the part of a device's name before the colon */
   uint32_t id;      /* RILL_BACKEND_* */
-  bool gpu;         /* its devices are counted before the CPU */
-  size_t device_size, stream_size, event_size, module_size, kernel_size, exec_size; /* of its own parts */
+  bool gpu;         /* its devices are numbered before the CPU */
+  size_t device_size, stream_size, event_size, module_size, kernel_size, exec_size; /* bytes of its own parts */
   const struct rill__device_table *device;
   const struct rill__stream_table *stream;
   const struct rill__event_table *event;
   const struct rill__memory_table *memory;
   const struct rill__module_table *module;
   const struct rill__kernel_table *kernel;
-  const struct rill__graph_table *graph; /* NULL: no graphs */
+  const struct rill__graph_table *graph; /* NULL: the backend has no graphs */
   struct rill__dlpack dlpack;
   /* Optional: called around fork, on the forking thread.  after_in_child makes the backend usable again, or leaves its
    * devices lost. */
@@ -543,8 +547,8 @@ struct rill__backend {
   void (*after_fork_in_child)(void);
 };
 
-/* The slots that return a status and that core calls, each with its word in RILL_FAULT; slots that do the same have the
- * same word.  A slot that is not in this list cannot be dispatched. */
+/* The slots that return a status and that core calls, each with its word in RILL_FAULT; slots with the same purpose
+ * share a word.  A slot that is not in this list cannot be dispatched. */
 #define RILL__CALL_LIST(CALL)                        \
   CALL(device, init, "device_open")                  \
   CALL(device, activate, "device_activate")          \
@@ -617,7 +621,7 @@ enum rill__call {
  * RILL_TRACE in the environment prints each such call, and RILL_FAULT makes some of them fail instead
  * (core/device/trace.c).  Anything else that observes calls is added here. */
 #define RILL_DISPATCH(object, table, slot, ...) RILL__DISPATCH(NULL, NULL, object, table, slot, __VA_ARGS__)
-/* The same with another object that the call is about, whose label a rule of RILL_FAULT may match. */
+/* Does the same and names another object that the call is about, whose label a rule of RILL_FAULT may match. */
 #define RILL_DISPATCH_ABOUT(other, object, table, slot, ...) \
   RILL__DISPATCH(other, NULL, object, table, slot, __VA_ARGS__)
 #define RILL_DISPATCH_LAUNCH(stream, launched) RILL__DISPATCH(NULL, launched, stream, kernel, launch, stream, launched)
@@ -641,10 +645,10 @@ enum rill__call {
    (object)->base.device->backend->table->slot)
 
 enum { RILL__CALLS_TRACED = 1, RILL__CALLS_FAULTED = 2 };
-extern _Atomic uint32_t rill__calls_watched; /* who observes calls (core/diagnose/observe.h) */
+extern _Atomic uint32_t rill__calls_watched; /* bits that say what observes calls (core/diagnose/observe.h) */
 
-/* Prints the call if it is to be printed.  If the result is not RILL_OK, the call must fail with it; the error text is
- * set. */
+/* Prints the call if RILL_TRACE is on.  If the result is not RILL_OK, RILL_FAULT makes the call fail with it; the error
+ * text is set. */
 rill_status rill__call_watched(const struct rill__object *object, enum rill__call call,
                                const struct rill__object *other, const struct rill__launch *launch)
     __attribute__((cold));
@@ -657,30 +661,31 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
 
 /* ---- what core offers to backends ---- */
 
-/* A native stream or event has been imported or given out.  Until then nobody else can have begun a capture that
- * involves rill's streams. */
+/* Set once a native stream or event was imported, or its handle was returned to the caller.  Until then no other code
+ * can have begun a capture that involves rill's streams. */
 extern _Atomic bool rill__is_shared;
 
-/* A vendor's library was in the process before rill searched for it, so other code may use the vendor's devices. */
+/* Set if a vendor's library was in the process before rill searched for it, so other code may use the vendor's devices.
+ */
 extern _Atomic bool rill__vendor_is_shared;
 
 /* Marks the device as permanently lost, unless it is already lost, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
-/* The same with a status and without a vendor's code, for a device that cannot be used for another reason. */
+/* Does the same with a status and without a vendor's code, for a device that cannot be used for another reason. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
 
 /* Makes a lost device usable again: in the child of a fork, for a device that works there. */
 void rill__device_renew(struct rill__device *device);
 
-/* Returns whether `test` holds for a stream of the device whose native handle others may have, and stores the name of
- * that stream.  `test` is called under a lock, and must not call core. */
+/* Returns whether `test` holds for a stream of the device whose native handle other code may have, and stores the name
+ * of that stream.  `test` is called under a lock, and must not call core. */
 bool rill__device_any_shared_stream(struct rill__device *device, bool (*test)(struct rill__stream *stream),
                                     struct rill__name *out);
 
-/* Calls the function of a host call, of the stream with this id or of a graph if the id is 0; every such function is
- * called through here.  Reports say that it is running (core/diagnose/calls.h). */
+/* Bracket a host call of the stream with this id, or of a graph if the id is 0, so that reports show it as running
+ * (core/diagnose/calls.h).  Backends make every host call through rill__call_host. */
 struct rill__running_call *rill__call_begin(uint64_t stream, rill_host_fn fn);
 void rill__call_end(struct rill__running_call *call);
 static inline void rill__call_host(uint64_t stream, rill_host_fn fn, void *user, rill_status status) {
@@ -701,7 +706,7 @@ void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end)
 /* What core knows about an address that a kernel accesses, for backends whose kernels check their accesses.
  * rill__access_begin is called when such a module is loaded, and rill__access_end when it is unloaded.  In between,
  * each allocation of the device is followed by a red zone of RILL__RED_ZONE bytes, which belongs to no allocation, and
- * frees are noted. */
+ * frees are recorded. */
 enum { RILL__RED_ZONE = 128 };
 void rill__access_begin(struct rill__device *device);
 void rill__access_end(struct rill__device *device);
@@ -715,17 +720,18 @@ struct rill__access {
     RILL__ACCESS_BESIDE, /* in no memory; the nearest is described */
     RILL__ACCESS_NOWHERE /* in no memory, and there is none near; nothing else is set */
   } what;
-  uintptr_t begin; /* of the allocation, registered range or variable */
+  uintptr_t begin; /* start of the allocation, registered range or variable */
   size_t size;
   uint32_t kind; /* RILL_MEMORY_*; 0 for freed memory */
   bool variable;
 };
 
-/* Returns a number that grows with each free that is noted.  As long as it has not changed, an address that was found
- * RIGHT is still RIGHT. */
+/* Returns a number that grows with each recorded free.  As long as it has not changed, an address that was found RIGHT
+ * is still RIGHT. */
 uint64_t rill__frees_count(void);
 
-/* `frees` is that of the launch.  Called on any thread, inside an epoch or not. */
+/* Describes the memory at an address.  `frees`: rill__frees_count at the launch.  Called on any thread, inside an epoch
+ * or outside. */
 void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out);
 
 /* Reports what a launch with a token has accessed in memory that core knows, as disjoint ranges.  Called before the
@@ -744,7 +750,7 @@ struct rill__accessed {
 };
 void rill__accessed(uint64_t token, const struct rill__accessed *ranges, size_t count, bool complete);
 
-/* Fails as every call on a lost device does.  device->lost must be set. */
+/* Fails with the error that every call on a lost device returns.  device->lost must be set. */
 rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));
 
 #endif

@@ -30,7 +30,7 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   return RILL_OK;
 }
 
-/* Fills `start->after` with the nodes of the handles in `after`. */
+/* Fills `start->after` with the nodes of the handles in `after`, and begins the capture. */
 static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capture_start *start,
                                   const rill_graph_node *after) {
   struct rill__graph_node **nodes = calloc(start->after_count + 1, sizeof(struct rill__graph_node *));
@@ -49,7 +49,8 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   return status;
 }
 
-/* `after` contains handles of nodes of start->into, if there is one. */
+/* Begins a capture once held work of the stream that is being submitted has reached the driver.  `after` contains
+ * handles of nodes of start->into, if there is one. */
 static rill_status begin_settled(struct rill__stream *stream, struct rill__capture_start *start,
                                  const rill_graph_node *after) {
   rill__ref(&stream->base);

@@ -82,13 +82,13 @@ static rill_status find_type(struct rill__device *device, const rill_tensor *ten
                              int32_t *type) {
   const struct rill__dlpack *const names = &device->backend->dlpack;
   *type = names->device;
-  if (above == 0) return RILL_OK; /* no element */
+  if (above == 0) return RILL_OK; /* there are no elements */
   struct rill__allocation *const allocation = rill__ranges_find(tensor->data);
   uintptr_t begin = allocation != NULL ? allocation->begin : 0;
   size_t size = allocation != NULL ? allocation->size : 0;
   const bool known =
       allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, tensor->data, &begin, &size));
-  if (!known && !device->backend->gpu) return RILL_OK; /* any memory of the host is accepted */
+  if (!known && !device->backend->gpu) return RILL_OK; /* any host memory is accepted */
   RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "tensor: data %p is not an allocation of rill, or has been freed",
                tensor->data);
   const uintptr_t at = (uintptr_t)tensor->data;

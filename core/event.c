@@ -48,7 +48,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_TRY(rill__event_new(d, o.label, &event));
   event->native = native;
   event->imported = true;
-  event->timing = true; /* the driver knows whether the event has timing, and is asked */
+  event->timing = true; /* only the driver knows whether the event has timing, and is queried when that matters */
   rill_status status = RILL_DISPATCH(event, event, import, event);
   if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
   if (status != RILL_OK) {
@@ -82,7 +82,7 @@ rill_status rill_event_release(rill_event event) {
     void *const user = rill__core(e)->release_user;
     const uintptr_t native = e->native;
     rill__event_abandon(e);
-    if (atomic_load(&e->foreign)) last->recycle = NULL; /* such an event is not reused */
+    if (atomic_load(&e->foreign)) last->recycle = NULL; /* events that other code may have are not reused */
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {

@@ -22,8 +22,8 @@ static double seconds_since(uint64_t ns) { return (double)(rill__now() - ns) / 1
 
 /* ---- streams ---- */
 
-/* Asks the driver, unless the device is lost or the state of the stream is known.  A query would break a capture that
- * other code has begun. */
+/* Returns whether the stream is complete, by a query to the driver unless the device is lost or the state is known.  A
+ * stream that other code captures is not queried, because a query would break that capture. */
 static bool is_complete_now(struct rill__stream *stream) {
   bool capturing = false, complete = false;
   if (rill__is_diverted(stream)) return false;
@@ -69,7 +69,7 @@ static void explain_calls(uint64_t stream, const char *before, const char *after
   }
 }
 
-/* Called inside an epoch. */
+/* Describes one stream.  Call it inside an epoch. */
 static void explain_one(struct rill__stream *stream, const struct rill__operation_list *list, struct rill__text *text) {
   rill__text_add(text, "%s", rill__name_of(&stream->base).text);
   if (rill__is_captured(stream)) rill__text_add(text, ": captures");
@@ -154,13 +154,13 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
 enum { REPORT_SIZE = 16384 };
 
 static uint64_t deadline; /* ns; 0: none */
-static int asked = -1;    /* an eventfd that the signal handler writes to */
-static pid_t reporter;    /* the process that has the thread; not the child of a fork */
+static int asked = -1;    /* an eventfd, to which the signal handler writes a request; -1 if there is none */
+static pid_t reporter;    /* the process that runs the reporting thread; a child of fork has no such thread */
 
 /* Writes the report with one call, so that lines of several threads do not mix. */
 static void print_report(const struct rill__text *text) {
   const size_t length = text->length < text->size ? text->length : text->size - 1;
-  if (write(STDERR_FILENO, text->room, length) < 0) return; /* nobody reads stderr */
+  if (write(STDERR_FILENO, text->room, length) < 0) return; /* standard error is closed */
 }
 
 static void report_wait(const struct rill__host_wait *wait) {
@@ -228,7 +228,7 @@ static void handle_signal(int number) {
   if (sigaction(number, NULL, &before) != 0) return;
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
     static const char line[] = "rill: RILL_REPORT_SIGNAL: the program handles that signal itself\n";
-    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* nobody reads stderr */
+    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* standard error is closed */
     return;
   }
   (void)sigaction(number, &ours, NULL);

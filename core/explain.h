@@ -8,12 +8,12 @@
  * stream. */
 void rill__explain_stream(struct rill__stream *stream, struct rill__text *text);
 
-/* The same for all streams of the device that may have work. */
+/* Does the same for all streams of the device that may have work. */
 void rill__explain_device(struct rill__device *device, struct rill__text *text);
 
-/* Starts a thread that prints reports.  RILL_DEADLINE: a report for each wait of the host that takes longer, once.
- * RILL_REPORT_SIGNAL: a report of all devices when the signal arrives; the handler only wakes the thread.  A parameter
- * that is 0 disables its report. */
+/* Starts a thread that prints reports.  `deadline_ns` (RILL_DEADLINE): one report for each host wait that takes longer;
+ * 0: none. `report_signal` (RILL_REPORT_SIGNAL): a report of all devices when the signal arrives; 0: none.  The signal
+ * handler only wakes the thread. */
 void rill__reports_start(uint64_t deadline_ns, int report_signal);
 
 #endif

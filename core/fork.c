@@ -1,4 +1,4 @@
-/* fork: the forking thread first takes every lock, so that all of them are free in its child, which has no other
+/* fork: the forking thread first takes every lock, so that all of them are free in the child, which has no other
  * thread.  Each backend whose devices are known is called as well. */
 #include "core/fork.h"
 #include "core/device/backends.h"
@@ -42,7 +42,7 @@ static void unlock_device(struct rill__device *device) {
 static void lock_all(void) {
   rill__claims_lock();   /* waits for calls that take the other locks */
   rill__registry_lock(); /* from here on no device is added */
-  rill__graphs_lock();   /* the memory of a graph returns to its pool under this lock */
+  rill__graphs_lock();   /* this lock is held while a graph's memory returns to its pool */
   each_device(lock_device);
   rill__held_lock();
   rill__watches_lock();

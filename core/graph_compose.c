@@ -17,7 +17,7 @@ static rill_status note_copies(struct rill__graph *clone, const struct rill__gra
   return rill__node_names_note(&clone->names, graph);
 }
 
-/* Called under the lock. */
+/* Copies a graph.  Call it under the lock. */
 static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **out) {
   struct rill__graph *clone = NULL;
   RILL_TRY(rill__graph_check_complete(graph));
@@ -103,7 +103,7 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
   return status;
 }
 
-/* Called under the lock.  Takes ownership of the operation. */
+/* Adds the nodes of `child`, and a node that joins them.  Call it under the lock.  Takes ownership of the operation. */
 static rill_status add_child(struct rill__building *building, struct rill__graph *child, struct rill__operation *join) {
   struct rill__graph *graph = building->graph;
   const struct rill__capture_member *member = &building->stream.member;
@@ -169,7 +169,7 @@ rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, 
 
 /* ---- user objects ---- */
 
-/* Also possible while a capture adds nodes to the graph. */
+/* Adds a user object; also possible while a capture adds nodes to the graph. */
 rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user) {
   RILL_ENTER();
   struct rill__graph *g;

@@ -61,7 +61,7 @@ static void read_fill(const struct rill__fill_2d *fill, rill_graph_node_params *
   out->height = fill->height;
 }
 
-/* Under the lock.  `out` has what the caller gave. */
+/* Reads the parameters of a node.  `out` contains the caller's pointers and array size.  Call it under the lock. */
 static void read_any_node(const struct rill__operation *operation, rill_graph_node_params *out) {
   *out = (rill_graph_node_params){
     .kind = operation->kind,
@@ -109,7 +109,7 @@ rill_status rill_graph_get_node_params(rill_graph graph, rill_graph_node node, r
 
 /* ---- changing ---- */
 
-/* A node that is given another operation: the one that it has is kept meanwhile. */
+/* A change of a node to another operation.  `before` is referenced until the change has been made. */
 struct change {
   struct rill__graph *graph;
   const struct rill__operation *before;
@@ -118,7 +118,7 @@ struct change {
   struct rill__operation *operation;
 };
 
-/* What the launch is to have and the caller leaves as it is, comes from the node. */
+/* Creates the launch.  What the caller does not set is taken from the node's launch. */
 static rill_status change_kernel(struct rill__thread *self, struct change *change) {
   const rill_graph_node_params *params = change->params;
   const struct rill__launch *before = &change->before->launch;
@@ -196,7 +196,7 @@ static rill_status make_operation(struct rill__thread *self, struct change *chan
   }
 }
 
-/* The node's operation, kept. */
+/* Returns the node's operation with a reference. */
 static rill_status keep_operation(struct rill__graph *graph, const struct rill__graph_node *node,
                                   struct rill__operation **out) {
   rill__graphs_lock();
@@ -210,7 +210,8 @@ static rill_status keep_operation(struct rill__graph *graph, const struct rill__
   return status;
 }
 
-/* Takes the operation over; it becomes what is to be dropped. */
+/* Exchanges the node's operation for `*operation`.  Takes over the new one and returns the old one, which the caller
+ * drops outside the lock. */
 static rill_status put_in_node(struct rill__graph *graph, struct rill__graph_node *node,
                                struct rill__operation **operation) {
   rill__graphs_lock();

@@ -36,7 +36,7 @@ static rill_status make_exec(struct rill__graph *graph, const char *label, rill_
   return RILL_OK;
 }
 
-/* Called inside the epoch of a public function. */
+/* Instantiates a graph.  Call it inside the epoch of a public function. */
 static rill_status instantiate(struct rill__thread *self, rill_graph graph, const rill_graph_exec_options *options,
                                rill_graph_exec *out) {
   rill_graph_exec_options o = RILL_GRAPH_EXEC_OPTIONS_INIT;
@@ -133,7 +133,7 @@ rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
 
 /* ---- changes ---- */
 
-/* Called outside epochs. */
+/* Replaces the operations.  Call it outside epochs. */
 static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
                                 struct rill__refusal *refusal) {
   struct rill__replacement replacement = { calloc(exec->count + 1, sizeof(struct rill__operation *)), NULL };
@@ -159,7 +159,7 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   return status;
 }
 
-/* Called inside the epoch of a public function. */
+/* Updates the execution object.  Call it inside the epoch of a public function. */
 static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_graph graph,
                           struct rill__refusal *refusal) {
   struct rill__graph_exec *x;
@@ -192,7 +192,7 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   return status;
 }
 
-/* A node that existed when the execution object was made: its number at that time, its kind and its step. */
+/* A node that existed when the execution object was created: its number at that time, its kind and its step. */
 struct exec_node {
   uint32_t number, kind, step;
 };
@@ -222,8 +222,7 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
   return RILL_OK;
 }
 
-/* Returns the kernel of a step, with a reference: meanwhile another thread may replace the step's launch, by one of the
- * same kernel or of another handle of it. */
+/* Returns the kernel of a step, with a reference: another thread may replace the step's launch meanwhile. */
 static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t step) {
   rill__graphs_lock();
   struct rill__kernel *kernel = rill__exec_operation(exec, step)->launch.kernel;
@@ -232,7 +231,8 @@ static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t st
   return kernel;
 }
 
-/* A change, made outside epochs with references to the execution object and to what the change needs. */
+/* Replaces an argument of a step.  Call it outside epochs, with references to the execution object and to everything
+ * that the change needs. */
 static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__exec_claim_to_change(exec));
@@ -271,11 +271,11 @@ rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node
   return status;
 }
 
-/* What an explicit node would be, as an operation. */
+/* The operation that a node with the new parameters would have. */
 struct making {
   struct rill__node_stream stream;
   struct rill__operation *operation;
-  bool other_kernel; /* the new launch may use another kernel than the node's */
+  bool other_kernel; /* the new launch may use a kernel other than the node's */
 };
 
 static struct rill__stream *begin_making(struct making *making, const struct rill__graph_exec *exec) {
@@ -286,7 +286,7 @@ static struct rill__stream *begin_making(struct making *making, const struct ril
   return &making->stream.stream;
 }
 
-/* Leaves the epoch. */
+/* Puts the operation into the step.  Leaves the epoch. */
 static rill_status end_making(struct rill__thread *self, struct rill__graph_exec *exec, uint32_t step,
                               struct making *making, rill_status status) {
   RILL_TRY(status);

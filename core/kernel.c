@@ -174,7 +174,7 @@ rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, con
   return launch_ref(self, stream, ref, shape, args, arg_count);
 }
 
-/* The name may be in a library that is unloaded later. */
+/* Clears the name of the current function: it may be in a library that is unloaded later. */
 static inline void leave_typed(struct rill__thread *const *self) {
   if (RILL__LIKELY(*self != NULL)) (*self)->api = NULL;
   rill__leave(self);

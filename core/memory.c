@@ -45,7 +45,7 @@ rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment
 static rill_status free_found(struct rill__thread *self, struct rill__allocation *allocation, void *p) {
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
-  rill__leave(&self); /* nobody else can free the allocation */
+  rill__leave(&self); /* no other thread can free the allocation */
   struct rill__device *const device = allocation->base.device;
   RILL_TRY(rill__memory_free(allocation));
   return rill__is_guarded(device) ? rill__guards_report(device) : RILL_OK;
@@ -195,7 +195,7 @@ rill_status rill_host_unregister(void *p) {
   const struct rill__allocation *const known = rill__ranges_find(p);
   if (known != NULL) RILL_TRY(rill__capture_check(known->base.device, false));
   RILL_TRY(rill__memory_take_out(p, true, &range));
-  rill__leave(&self); /* nobody else can unregister the range */
+  rill__leave(&self); /* no other thread can unregister the range */
   struct rill__device *const device = range->base.device;
   const rill_status status = rill__memory_unregister(range);
   if (status == RILL_OK) RILL__NOTE_ORDER(seen_device, device, true);
@@ -233,7 +233,7 @@ rill_status rill_memory_advise(const void *p, size_t size, rill_device device, u
   RILL_TRY(rill__check_usable(owner));
   RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s does not accept advice",
                owner->name);
-  struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU stands for the host */
+  struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU device represents the host */
   if (at != NULL) RILL_TRY(rill__device_activate(at));
   return RILL_DISPATCH(owner, memory, advise, owner, p, size, at, advice);
 }

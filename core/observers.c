@@ -1,4 +1,4 @@
-/* The list of observers.  Each names the word of RILL_CHECK that enables it. */
+/* The list of observers.  Each entry has the word of RILL_CHECK that enables it. */
 #include "core/observers.h"
 
 #include "core/diagnose/crash.h"

@@ -143,7 +143,8 @@ rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes) {
 
 /* ---- allocations ---- */
 
-/* An allocation or free in a capture becomes a node of the graph, which nobody observes. */
+/* Notifies the observers of an allocation.  In a capture an allocation or free becomes a node of the graph, which is
+ * not observed. */
 static rill_status observe_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
                                  struct rill__request *request, void **out) {
   if (!rill__is_observed() || rill__is_captured(stream)) return rill__pool_alloc(self, pool, stream, request, out);
@@ -237,7 +238,7 @@ static bool needs_last_use(const struct rill__allocation *allocation, struct ril
          (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
 }
 
-/* An event that stood for an earlier use may be available for reuse. */
+/* An event that marked an earlier use may be available for reuse. */
 rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_ENTER();
   struct rill__stream *s;
