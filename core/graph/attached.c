@@ -1,4 +1,4 @@
-/* Objects of the caller that graphs and execution objects reference (rill_graph_add_user_object). */
+/* The caller's objects that graphs and execution objects reference (rill_graph_add_user_object). */
 #include "core/graph/graph.h"
 
 #include <stdlib.h>

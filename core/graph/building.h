@@ -1,4 +1,4 @@
-/* The construction of one explicit node by a public function. */
+/* Adding one explicit node by a public function. */
 #ifndef RILL_CORE_GRAPH_BUILDING_H
 #define RILL_CORE_GRAPH_BUILDING_H
 
@@ -9,21 +9,21 @@ struct rill__building {
   rill_graph_node *out, node;
   struct rill__graph *graph;
   struct rill__node_stream stream;
-  struct rill__graph_node *few[4]; /* room for the predecessors, if there are few */
+  struct rill__graph_node *few[4]; /* room for a few predecessors */
 };
 
 /* Finds the node of a handle, which has to be a node of the graph. */
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out);
 
-/* All nodes of a graph belong to its device. */
+/* Fails because all nodes of a graph must belong to its device. */
 rill_status rill__graph_fail_device(const struct rill__graph *graph, const struct rill__object *other)
     __attribute__((cold));
 static inline rill_status rill__graph_check_device(const struct rill__graph *graph, const struct rill__object *other) {
   return graph->base.device == other->device ? RILL_OK : rill__graph_fail_device(graph, other);
 }
 
-/* An event that a node is to record, or to wait for. */
+/* Checks an event that a node will record or wait for. */
 rill_status rill__graph_check_event(const struct rill__graph *graph, const struct rill__event *event, bool records);
 
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);

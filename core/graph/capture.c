@@ -237,7 +237,7 @@ static rill_status join_first(struct rill__capture *capture, struct rill__stream
   return status;
 }
 
-/* Call it under the lock. */
+/* Creates the graph and its first member.  Call it under the lock. */
 static rill_status begin_capture(struct rill__stream *stream, const struct rill__capture_start *start,
                                  struct rill__capture *capture) {
   if (rill__core(stream)->member != NULL) return fail_capturing(stream, rill__core(stream)->member->capture);
@@ -267,8 +267,8 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-/* Takes what other code has submitted to any member.  Returns a failure only if it has another cause than an invalid
- * capture: `broken` already notes an invalid one. */
+/* Adds nodes for the work that other code has submitted to any member.  Fails only for another cause than an invalid
+ * capture, which `broken` already notes. */
 static rill_status take_all_others(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
     const rill_status status = rill__member_take_foreign(member, false);
@@ -305,7 +305,7 @@ static rill_status check_joined(struct rill__capture *capture) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                              rill__name_of(&member->stream->base).text);
   }
-  /* No stream's place contains an unjoined node: the places were set by hand and left these nodes out. */
+  /* No stream's place contains an unjoined node: the program set the places itself and left these nodes out. */
   RILL_REQUIRE(used > 0, RILL_ERROR_CAPTURE_INVALID,
                "%u nodes of the capture of %s precede no stream's place" RILL_HINT
                "include them when you set the dependencies of a stream",
@@ -325,7 +325,8 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   leave_lists(capture);
   RILL_ASSERT(!capture->ended && graph->capture == capture, "an active capture is the one that adds to its graph");
   atomic_fetch_sub(&rill__captures_active, 1);
-  /* The members are removed first: what other code submitted becomes nodes, which a failed capture then truncates. */
+  /* The members are removed first: work that other code submitted becomes nodes, and truncating a failed capture then
+   * removes these. */
   struct rill__capture_member *const members = leave_all(capture);
   capture->ended = true;
   graph->capture = NULL;
@@ -520,8 +521,8 @@ rill_status rill__capture_check_slow(struct rill__device *device, bool any) {
   return status;
 }
 
-/* Ends all captures in the child of a fork: the threads that were capturing do not exist there.  What they were working
- * on is not freed. */
+/* Ends all captures in the child of a fork: the threads that were capturing do not exist there.  Memory that these
+ * threads may have been changing is not freed. */
 void rill__captures_after_fork(void) {
   for (uint32_t backend = 0; backend < RILL_BACKEND_END_; backend++) {
     while (captures[backend].all != NULL) {

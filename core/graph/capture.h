@@ -2,19 +2,18 @@
  *
  * A capture has members: the stream that it was begun on, and the streams that have joined it by waiting for an event
  * recorded in it.  Submissions to a member are diverted (core/sync/submit.h).  Each member has a place: the nodes that
- * its next node comes after.  An event that is recorded in a capture stands for the place of its stream.
+ * its next node depends on.  An event that is recorded in a capture stands for the place of its stream.
  *
- * The lock of graphs (core/graph/graph.h) guards captures, members, and what captured events stand for.  A thread that
+ * The lock of graphs (core/graph/graph.h) guards captures, members, and the places of captured events.  A thread that
  * finds a stream diverted checks again under the lock: if the stream has no member any more, the submission goes to the
  * driver.
  *
- * If other code has a native handle of a stream, the driver captures what that code submits (`foreign_begin` of
- * backends).  When rill adds the next node, and when the capture ends, the work captured by the driver becomes one
+ * If other code has a native handle of a stream, the driver captures the work that this code submits (`foreign_begin`
+ * of backends).  When rill adds the next node, and when the capture ends, the work captured by the driver becomes one
  * node.
  *
- * Explicit nodes are captured in the same way, on a stream that exists only for that call and whose list has the nodes
- * to come after.  So there is only one way to create a node.
- */
+ * Explicit nodes are captured in the same way, on a stream that exists only for that call and whose list contains the
+ * predecessors.  So there is only one way to create a node. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
 #define RILL_CORE_GRAPH_CAPTURE_H
 
@@ -77,12 +76,12 @@ struct rill__capture_state {
 };
 void rill__capture_query(struct rill__stream *stream, struct rill__capture_state *state);
 
-/* Lists the nodes that the stream's next node comes after: up to `room` nodes at `nodes`.  `count`: how many there are;
+/* Lists the nodes that the stream's next node depends on: up to `room` nodes at `nodes`.  `count`: how many there are;
  * 0 if the stream is not capturing. */
 rill_status rill__capture_get_place(struct rill__stream *stream, rill_graph_node *nodes, size_t room, size_t *count);
 
-/* Makes the next node come after these nodes of the capture's graph, in addition to the present ones if `add` is
- * true. */
+/* Makes the next node depend on these nodes of the capture's graph, in addition to the present ones if `add` is true.
+ */
 rill_status rill__capture_set_place(struct rill__stream *stream, const rill_graph_node *nodes, size_t count, bool add);
 
 /* ---- submissions to a capturing stream ---- */
@@ -105,11 +104,12 @@ bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free
 /* Adds the nodes of an execution object to the capture.  The caller has claimed the object. */
 rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken);
 
-/* Record or wait if the stream or the event is captured, or was until just now; `taken` is false if neither is. */
+/* Handle a record or a wait if the stream or the event is captured, or was until just now; `taken` is false if neither
+ * is. */
 rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 
-/* Fails because streams are held for the event's first record. */
+/* Fails because streams are held for the event's first record, which a capture would not complete. */
 rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const struct rill__event *event)
     __attribute__((cold));
 

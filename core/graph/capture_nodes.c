@@ -70,7 +70,7 @@ bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free
   return member != NULL;
 }
 
-/* Adds a node for each step, `nodes`.  `place`: receives the nodes that no other node comes after. */
+/* Adds a node for each step, and stores it in `nodes`.  `place`: receives the nodes without successors. */
 static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
                              struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last,
                              struct rill__place *place) {
@@ -82,6 +82,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
       is_last[step->after[k]] = false;
     }
     const bool root = step->after_count == 0;
+    /* Claims of memory and staged copies belong to the execution object, so the graph's own operations are added. */
     struct rill__operation *operation = rill__operation_of_graph(step->operation);
     rill__operation_ref(operation);
     RILL_TRY(rill__graph_add(graph, operation, root ? member->after : after, root ? member->count : step->after_count,
@@ -94,7 +95,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
   return RILL_OK;
 }
 
-/* Adds the steps of an execution object as nodes; the member's place becomes those steps that no other comes after. */
+/* Adds the steps of an execution object as nodes; those without successors become the member's place. */
 static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
   if (exec->count == 0) return RILL_OK;
   const uint32_t before = rill__graph_mark(member->graph);
@@ -133,7 +134,7 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
 
 /* ---- events ---- */
 
-/* Call it under the lock. */
+/* Makes the event stand for a point of a capture, or for none (NULL).  Call it under the lock. */
 static void set_point(struct rill__event *event, struct rill__captured_point *point) {
   struct rill__captured_point *before = rill__core(event)->captured;
   rill__core(event)->captured = point;
@@ -216,7 +217,7 @@ static rill_status fail_ended(const struct rill__event *event) {
                     rill__name_of(&event->base).text);
 }
 
-/* Lets a capturing stream wait for something outside its capture. */
+/* Makes a capturing stream wait for an event outside its capture, or fails with the reason why it cannot. */
 static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
                                 const struct rill__captured_point *point) {
   if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {

@@ -1,5 +1,5 @@
-/* Shared by capture.c, the life of captures, and capture_nodes.c, the submissions to them.  Call all functions under
- * the lock of graphs. */
+/* Shared by capture.c (beginning and ending captures) and capture_nodes.c (submissions to them).  Call all functions
+ * under the lock of graphs. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_PARTS_H
 #define RILL_CORE_GRAPH_CAPTURE_PARTS_H
 
@@ -9,9 +9,9 @@
 
 struct rill__capture {
   struct rill__capture_member origin; /* member of the stream that the capture was begun on */
-  _Atomic uint32_t references;        /* one for all members, and one for each captured event */
+  _Atomic uint32_t references;        /* one for all members together, and one for each captured event */
   bool ended;
-  bool broken; /* the driver has invalidated its capture of what other code submitted */
+  bool broken; /* the driver has invalidated its capture of other code's work */
   uint32_t mode;
   uint64_t id;
   uint32_t first; /* index of the first node that this capture added */

@@ -6,7 +6,7 @@
 
 struct dot {
   char *text;
-  size_t room, used; /* used: also counts characters for which there was no room */
+  size_t room, used; /* used: also counts the characters that did not fit */
 };
 
 static void write_char(struct dot *dot, char c) {

@@ -408,7 +408,7 @@ static rill_status fail_no_edge(const struct rill__graph_node *from, const struc
   return rill__fail(RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index, from->index);
 }
 
-/* Of an index that has all nodes. */
+/* Removes an edge from an index that has all nodes. */
 static void take_away(struct rill__graph *graph, struct edge *edge) {
   struct rill__graph_node *const from = graph->nodes[edge->from], *const to = graph->nodes[edge->to];
   const uint32_t place = edge->place;

@@ -66,8 +66,8 @@ static void destroy_exec(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Numbers the nodes so that each comes after those that it depends on.  Sets `step_of` for each node and `node_at` for
- * each step. */
+/* Numbers the nodes so that each follows its predecessors.  Sets `step_of` for each node and `node_at` for each step.
+ */
 static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uint32_t *node_at) {
   uint32_t placed = 0;
   if (graph->in_order) {
@@ -263,7 +263,7 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replac
   }
   exec->attached = replacement->attached;
   struct rill__operation **const disabled = rill__core(exec)->disabled;
-  rill__core(exec)->disabled = NULL;
+  rill__core(exec)->disabled = NULL; /* every step runs its new operation, so none is disabled */
   rill__graphs_unlock();
   replacement->attached = attached;
   for (uint32_t i = 0; i < exec->count && disabled != NULL; i++) {
@@ -287,6 +287,7 @@ static struct rill__operation *put_in_step(struct rill__graph_exec *exec, uint32
 
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   const bool disabled = rill__exec_is_disabled(exec, step);
+  /* The backend has an empty operation for a disabled step, and gets this one when the step is enabled. */
   const rill_status status = disabled ? RILL_OK : RILL_DISPATCH(exec, graph, set, exec, step, operation);
   rill__operation_unref(status == RILL_OK ? put_in_step(exec, step, operation) : operation);
   return status;

@@ -80,7 +80,7 @@ void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *
   rill__object_retire(&page->base);
 }
 
-/* Drops a keeper; after the last one, the nodes have no handles any more. */
+/* Drops a keeper.  After the last one, the handles of the nodes are stale. */
 static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
   if (atomic_fetch_sub(&graph->keepers, keeper) != keeper) return;
   while (graph->page != NULL) rill__graph_retire_page(graph, graph->page);
@@ -232,7 +232,7 @@ rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_
   return RILL_OK;
 }
 
-/* Initializes a node, which does not belong to the graph before its page counts it. */
+/* Initializes a node.  It belongs to the graph only once its page counts it. */
 static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
                             struct rill__graph_node **out) {
   RILL_TRY(rill__graph_check_there(after, after_count));
@@ -272,7 +272,7 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
   return RILL_OK;
 }
 
-/* Gives the copy the same predecessors, at indexes increased by `base`. */
+/* Copies the predecessors of a node, with indexes increased by `base`. */
 static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_node *node, uint32_t base) {
   if (node->after_count == 0) return true;
   if (node->after_count > copy->after_room && !make_after(copy, node->after_count)) return false;
@@ -348,7 +348,8 @@ static bool make_room_for_memory(struct rill__graph_memory *memory) {
   return true;
 }
 
-/* Built when it is first needed, and extended by the nodes added since the last call: most graphs free no memory. */
+/* Built when it is first needed, because most graphs free no memory, and then extended by the nodes added since the
+ * last call. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed) {
   if (graph->memory == NULL) graph->memory = calloc(1, sizeof *graph->memory);
   struct rill__graph_memory *memory = graph->memory;

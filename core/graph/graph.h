@@ -60,7 +60,7 @@ static inline struct rill__graph *rill__graph_of(const struct rill__graph_node *
 static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
   return rill__page_of(node)->base.id + node->place;
 }
-/* Its number, if nodes that were removed were counted as well. */
+/* Returns the number that the node would have if removed nodes were counted as well. */
 static inline uint32_t rill__node_serial(const struct rill__graph_node *node) {
   return rill__page_of(node)->first + node->place;
 }
@@ -69,18 +69,18 @@ struct rill__graph {
   struct rill__object base;
   struct rill__node_page *page;    /* the last page */
   bool closed;                     /* the next node starts a new page */
-  struct rill__graph_node **nodes; /* by number; NULL: removed */
+  struct rill__graph_node **nodes; /* by number; NULL if the node was removed */
   size_t room;
-  uint32_t count;   /* numbers */
-  uint32_t removed; /* of these */
-  uint32_t serials; /* that of the next node */
+  uint32_t count;   /* number of nodes, including removed ones */
+  uint32_t removed; /* number of removed nodes among these */
+  uint32_t serials; /* serial of the next node */
   uint32_t edges;
   uint32_t searches;
   bool in_order;
   struct rill__edges *index;         /* see core/graph/edges.c; may be NULL */
-  uint64_t cloned_from;              /* handle of the graph that this graph is a clone of */
-  struct rill__node_names names;     /* the nodes of that graph at the time */
-  uint64_t *copies;                  /* handles of their copies, as many */
+  uint64_t cloned_from;              /* handle of the original, if the graph is a clone */
+  struct rill__node_names names;     /* the nodes that the original had at that time */
+  uint64_t *copies;                  /* handles of their copies, one for each */
   struct rill__graph_memory *memory; /* created by the first free in the graph */
   struct rill__attachment *attached; /* the caller's objects */
   _Atomic uint32_t keepers;          /* sum of RILL__KEEPS_* */
@@ -122,8 +122,8 @@ rill_status rill__graph_new(struct rill__device *device, struct rill__graph **ou
 void rill__graph_keep_names(struct rill__graph *graph);
 void rill__graph_drop_names(struct rill__graph *graph);
 
-/* Finds the node of a handle, inside the epoch.  The handle is valid as long as the graph has a reference or an
- * execution object.  `live`: a graph that is known to have a reference, or NULL. */
+/* Finds the node of a handle.  Call it inside the epoch.  The handle is valid as long as the graph has a reference or
+ * an execution object.  `live`: a graph that is known to have a reference, or NULL. */
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
                                   struct rill__graph_node **out);
 
@@ -149,9 +149,9 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
 uint32_t rill__graph_mark(struct rill__graph *graph);
 /* Removes all nodes from a mark on.  No other nodes may come after them. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
-/* Forgets what is known of memory by number (rill__graph_find_memory). */
+/* Drops the table of memory, which is by node number (rill__graph_find_memory). */
 void rill__graph_forget_memory(struct rill__graph *graph);
-/* Retires a page whose nodes are no graph's any more. */
+/* Retires a page whose nodes belong to no graph any more. */
 void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page);
 
 /* Returns STALE_HANDLE if the node was removed. */
@@ -164,14 +164,15 @@ bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size)
 /* Makes room for one more predecessor of the node; returns false if there is no host memory. */
 bool rill__graph_node_reserve(struct rill__graph_node *node);
 
-/* Finds out whether a node of the graph allocates, or frees, the memory at p.  Returns false if there is no host memory
- * for that. */
+/* Finds out whether nodes of the graph allocate and free the memory at p.  Returns false if there is no host memory for
+ * the table. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
 
 /* Returns a number that no node of the graph is marked with. */
 uint32_t rill__graph_new_search(struct rill__graph *graph);
 
-/* Marks the nodes `from` and everything that they come after with a new search number, and returns the number. */
+/* Marks the nodes `from` and all their predecessors, direct and indirect, with a new search number, and returns the
+ * number. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory);
 

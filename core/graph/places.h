@@ -1,4 +1,4 @@
-/* Places: the nodes that the next node of a captured stream comes after, and that a captured event stands for.
+/* Places: the nodes that the next node of a captured stream depends on, and that a captured event stands for.
  *
  * A place is no node, one node, or a join, which is all nodes of several places.  A join has a reference from each
  * place that contains it, and does not change while there is more than one.  So a record copies a place and a wait adds
@@ -6,8 +6,7 @@
  * once and an edge is created for each node.
  *
  * Call everything under the lock of graphs.  The nodes of a capture that has ended may have been destroyed; places that
- * contain such nodes may only be dropped.
- */
+ * contain such nodes may only be dropped. */
 #ifndef RILL_CORE_GRAPH_PLACES_H
 #define RILL_CORE_GRAPH_PLACES_H
 

@@ -1,4 +1,4 @@
-/* Nodes that are removed, numbers without gaps, and names that outlast both. */
+/* Removing nodes, renumbering without gaps, and finding nodes by serials, which survive both. */
 #include "core/graph/graph.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ void rill__graph_renumber(struct rill__graph *graph) {
     if (graph->nodes[i] != NULL) graph->nodes[i]->index = kept++;
   }
   RILL_ASSERT(kept == graph->count - graph->removed, "gaps between numbers are counted");
-  for (uint32_t i = 0; i < graph->count; i++) { /* all are listed by their old numbers until the end */
+  for (uint32_t i = 0; i < graph->count; i++) { /* all numbers in lists stay the old ones until the end */
     struct rill__graph_node *const node = graph->nodes[i];
     for (uint32_t k = 0; node != NULL && k < node->after_count; k++) {
       node->after[k] = graph->nodes[node->after[k]]->index;

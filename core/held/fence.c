@@ -1,4 +1,4 @@
-/* Fences, and what events stand for. */
+/* Fences, and the records that events stand for. */
 #include "core/held/watch.h"
 #include "core/object/assert.h"
 #include "core/sync/events.h"
@@ -128,8 +128,8 @@ void rill__fence_add_wait(struct rill__fence *fence) {
   if (fence->mark_is_event) rill__core(fence->mark)->awaited++;
 }
 
-/* Lets an event that is its own mark stand for itself again, if no wait is queued for it and no thread is recording
- * it. */
+/* Makes an event that is its own mark stand for its native event again, if no wait is queued for it and no thread is
+ * recording it. */
 static void detach_unawaited(struct rill__event *event) {
   const struct rill__fence *fence = rill__event_fence(event);
   if (fence == NULL || !fence->mark_is_event || rill__core(event)->awaited > 0 || is_claimed(fence)) return;
@@ -225,6 +225,7 @@ void rill__event_export(struct rill__event *event) {
   (void)atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
+  /* A QUEUED fence stays: when its record is submitted, the native event is recorded also. */
   if (fence != NULL && rill__fence_state(fence) != FENCE_QUEUED) {
     fence->references++;
     rill__event_detach(event, RILL__EVENT_RECORDED);
@@ -303,6 +304,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   rill__held_lock();
   struct rill__fence *const fence = rill__event_claim(event);
   const enum fence_state state = fence != NULL ? rill__fence_state(fence) : FENCE_ISSUED;
+  /* A shared event is always recorded itself, because other code waits for the native event. */
   const bool apart = fence != NULL && rill__core(event)->awaited > 0 && !rill__event_is_shared(event);
   recording->held = rill__is_held(stream);
   if (fence != NULL) {
@@ -315,6 +317,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   rill_status status = RILL_OK;
   if (state == FENCE_AWAITED && !recording->held) status = refuse_capture_of_record(event, stream);
   if (status == RILL_OK && apart && !recording->held) status = set_apart(recording);
+  /* Nothing was recorded, so this only gives up the claim and the references. */
   if (status != RILL_OK || recording->held) rill__recording_end(recording, RILL_ERROR_NOT_READY);
   return status;
 }

@@ -25,11 +25,13 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
   }
 }
 
+/* Count a record by a graph as a submission of the event, so that the completion cache does not answer for the event
+ * with the completion of an earlier record. */
 static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
-/* Submits what was held for the graph's events.  It does so after giving up the claim, because launches of the same
- * object may be among that work. */
+/* Ends a claim, and then submits what was held for the graph's events: launches of the same object, which claim it, may
+ * be among that work. */
 static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   const bool records = recorded && rill__core(exec)->records > 0;
   if (records) for_each_record(exec, rill__event_recorded_natively);
@@ -37,7 +39,7 @@ static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   if (records) rill__held_run();
 }
 
-/* Call it while the object is claimed. */
+/* Queues a launch if the stream is held.  Call it while the object is claimed. */
 static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__operation_exec(exec, &operation));
@@ -98,7 +100,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   if (rill__is_held(stream)) status = hold_launch(stream, exec, &taken);
   if (status == RILL_OK && !taken && rill__is_captured(stream)) status = rill__capture_exec(stream, exec, &taken);
   if (status == RILL_OK && !taken) {
-    exec->base.after = stream->number;
+    exec->base.after = stream->number; /* if the object's destruction is postponed, it waits for this launch */
     for_each_record(exec, begin_record);
     status = submit_graph(stream, exec);
     for_each_record(exec, end_record);

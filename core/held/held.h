@@ -158,11 +158,11 @@ rill_status rill__fail_captured_record(struct rill__event *event);
  * the event's last record. */
 bool rill__event_share(struct rill__event *event);
 
-/* Does the same for other processes.  The event is treated as recorded from here on. */
+/* Does the same as rill__event_share for other processes.  The event is treated as recorded from here on. */
 void rill__event_export(struct rill__event *event);
 
-/* Notes that the driver has a later record of the native event, made outside this layer.  The caller then submits what
- * has become ready (rill__held_run). */
+/* Notes that the driver has a later record of the native event, made outside this layer.  The caller then submits the
+ * work that has become ready (rill__held_run). */
 void rill__event_recorded_natively(struct rill__event *event);
 
 /* Fails everything that waits for a first record of the event.  Called when the last reference to the event is

@@ -134,7 +134,7 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   in_time |= target == 0 || queue->done >= target;
   if (!in_time) rill__held_describe(queue, &chain);
   rill__held_unlock();
-  /* the loss of a device ends the wait and fails the held work, in either order */
+  /* either may happen first: the loss of a device ends the wait, and fails the held work */
   RILL_TRY(rill__check_usable(device));
   if (!in_time) return fail_time_out(&stream->base, *ns, &chain);
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
@@ -153,7 +153,7 @@ void rill__held_wait_submitted(struct rill__stream *stream) {
   if (RILL__LIKELY(!rill__is_held(stream)) || rill__in_host_call) return;
   const bool inside = !rill__is_outside_epochs();
   if (inside) rill__leave(&self);
-  rill__held_run(); /* submits what is ready, which no other thread may be about to do */
+  rill__held_run(); /* submits ready queues itself, because it is not certain that another thread will */
   rill__held_lock();
   while (rill__is_held(stream) && is_handed_over(rill__core(stream)->queue)) rill__held_await_change();
   rill__held_unlock();
@@ -193,8 +193,8 @@ rill_status rill__held_failure(struct rill__stream *stream) {
   return status;
 }
 
-/* Call it under the lock, with a reference to the fence.  Returns false if the time has elapsed and the record is still
- * queued. */
+/* Waits until the record is no longer queued.  Call it under the lock, with a reference to the fence.  Returns false if
+ * the time has elapsed first. */
 static bool wait_for_fence(const struct rill__fence *fence, const struct timespec *until, uint64_t ns) {
   bool in_time = true;
   while (rill__fence_state(fence) == FENCE_QUEUED && in_time && atomic_load(&fence->base.device->lost) == RILL_OK) {
@@ -269,7 +269,7 @@ void rill__held_wait_for_device(struct rill__device *device) {
   rill__held_unlock();
 }
 
-/* ---- what held work may use ---- */
+/* ---- memory that held work may use ---- */
 
 bool rill__record_is_held(struct rill__event *event) {
   const struct rill__fence *fence = rill__event_fence(event);

@@ -1,4 +1,5 @@
-/* The order of held work: what a queue waits for, and the check that no record is queued after a wait for itself. */
+/* The order of held work: the events that a queue waits for, and the check that no record is queued after a wait for
+ * itself. */
 #include "core/held/queue.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ static struct held_op *find_wait(const struct rill__queue *queue, const struct r
     stack = op->wait.pending;
     if (fence == goal) return op;
     visit(op->wait.older, op->wait.from, oldest, &stack);
+    /* A wait up to `removed` has ended, and wait_before may point to freed memory then. */
     if (rill__fence_state(fence) == FENCE_QUEUED && fence->wait_position > fence->queue->removed) {
       visit(fence->wait_before, op, oldest, &stack);
     }
@@ -53,7 +55,7 @@ static void add_link(struct held_chain *chain, const struct rill__stream *stream
 
 static bool has_room(const struct held_chain *chain) { return strlen(chain->text) < sizeof chain->text - 1; }
 
-/* Describes the path from `queue` to the wait that was found.  The search has stored the path from its end. */
+/* Describes the path from `queue` to the wait that was found.  The search has stored the path in reverse order. */
 static void describe_way(const struct rill__queue *queue, struct held_op *found, struct held_chain *chain) {
   struct held_op *way = NULL;
   for (struct held_op *op = found; op != NULL;) { /* reverses the path, with `pending` as the link */
@@ -86,7 +88,7 @@ rill_status rill__held_check_order(struct rill__queue *queue, const struct rill_
                                    const struct rill__event *event) {
   struct held_op *found = find_wait(queue, fence);
   if (RILL__LIKELY(found == NULL)) {
-    last_exception = rill__held_serial + 1; /* the serial number that this record is going to get */
+    last_exception = rill__held_serial + 1; /* the serial number that this record will get */
     return RILL_OK;
   }
   struct held_chain chain = { "" };

@@ -58,7 +58,7 @@ static rill_status new_op(struct rill__operation *operation, struct held_op **ou
 /* ---- queues; under the lock ---- */
 
 #if RILL_CHECKS
-/* Checks all entries. */
+/* Asserts the invariants of a queue, by visiting all entries. */
 static void assert_queue(const struct rill__queue *queue) {
   const struct held_op *last = NULL, *last_wait = NULL;
   uint64_t position = queue->removed;
@@ -106,7 +106,7 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
   return RILL_OK;
 }
 
-/* Kernels, host calls and graphs may use any memory. */
+/* Returns the list for an operation.  Kernels, host calls and graphs may use any memory. */
 static struct held_list *list_for(const struct held_op *op) {
   switch (op->operation->kind) {
     case RILL_NODE_COPY:
@@ -222,7 +222,7 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
 #if RILL_CHECKS
   assert_queue(queue);
 #endif
-  /* Only the first failure is stored: the user needs the cause, not what followed from it. */
+  /* Only the first failure is stored: the user needs the cause, not its consequences. */
   struct rill__failure *none = NULL;
   if (failure != NULL && atomic_compare_exchange_strong(&rill__core(queue->stream)->failure, &none, failure))
     failure->references++;
@@ -255,7 +255,7 @@ rill_status rill__held_push(struct rill__stream *stream, struct rill__operation 
 
 /* ---- submissions that are diverted ---- */
 
-/* Takes over the operation even on failure. */
+/* Queues the operation or adds it to the graph.  Takes over the operation even on failure. */
 static rill_status divert(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
   if (rill__is_captured(stream)) return rill__capture_add(stream, operation, taken);
   return rill__held_push(stream, operation, NULL, taken);
@@ -315,7 +315,7 @@ static void append_record(struct rill__queue *queue, struct held_op *op, struct 
   rill__fence_set_state(fence, FENCE_QUEUED);
 }
 
-/* `fence`: a new fence, used if the event is not AWAITED.  Call it under the lock. */
+/* Queues a record of the event.  `fence`: a new fence, used if the event is not AWAITED.  Call it under the lock. */
 static rill_status queue_record(struct rill__queue *queue, struct rill__event *event, struct held_op *op,
                                 struct rill__fence *fence) {
   RILL_TRY(check_room(queue, op));
@@ -366,7 +366,7 @@ static rill_status check_may_hold(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
-/* Call it under the lock.  Returns false if the stream is capturing. */
+/* Makes the stream held.  Call it under the lock.  Returns false if the stream is capturing. */
 static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__HELD)) return false;
@@ -442,7 +442,8 @@ static bool await_first(struct new_wait *wait, rill_status *status) {
   return true;
 }
 
-/* Call it under the lock.  `failed`: set if the event's last record failed. */
+/* Queues the wait, or finds the point that the driver has to wait for.  Call it under the lock.  `failed`: set if the
+ * event's last record failed. */
 static rill_status submit_wait(struct new_wait *wait, struct rill__event **point, bool *taken, bool *failed) {
   struct rill__event *event = wait->event;
   rill_status status = RILL_OK;

@@ -171,7 +171,7 @@ struct rill__fence *rill__event_claim(struct rill__event *event);
 void rill__event_unclaim(struct rill__fence *fence);
 void rill__held_claims_end(void); /* for the child of a fork */
 
-/* Returns NULL if memory ran out. */
+/* Creates a failure with one reference; returns NULL if memory ran out. */
 struct rill__failure *rill__failure_new(rill_status status, int32_t code, const char *name, const char *text);
 void rill__failure_unref(struct rill__failure *failure); /* accepts NULL */
 
@@ -182,8 +182,8 @@ void rill__failure_unref(struct rill__failure *failure); /* accepts NULL */
 rill_status rill__held_check_order(struct rill__queue *queue, const struct rill__fence *fence,
                                    const struct rill__event *event);
 
-/* What the queue waits for, up to the event that has never been recorded: ": stream "a" waits for event "x", ..."; or
- * "". */
+/* Describes what the queue waits for, up to the event that has never been recorded: ": stream "a" waits for event "x",
+ * ..."; or "". */
 struct held_chain {
   char text[600];
 };

@@ -13,6 +13,8 @@ struct reported_call {
   rill_status status;
 };
 
+/* Calls the function with the status of the failed work: the driver knows nothing of that failure, and passes its own
+ * status. */
 static void report(void *user, rill_status stream_status) {
   const struct reported_call call = *(struct reported_call *)user;
   free(user);
@@ -122,6 +124,7 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
   const struct rill__error_record *error = rill__failure();
   struct rill__failure *failure =
       rill__failure_new(error->status, error->native_code, error->native_name, error->message);
+  /* The operation is no longer in the queue, so rill__queue_fail does not fail its fence. */
   if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) rill__fence_fail(op->fence, failure);
   rill__queue_fail(queue, failure, dead);
   rill__failure_unref(failure);
@@ -222,7 +225,7 @@ void rill__held_device_lost(struct rill__device *device) {
     if (queue->stream->base.device != device) continue;
     const bool blocked = queue->first != NULL && queue->link != NULL;
     rill__queue_fail(queue, failure, &dead);
-    if (!blocked) continue; /* a thread runs the queue or is going to */
+    if (!blocked) continue; /* a thread is running the queue or will run it */
     rill__queue_unlink(queue);
     rill__queue_link(queue, &rill__held_ready);
   }

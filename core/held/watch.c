@@ -227,7 +227,7 @@ static void prepare_watches(void) {
   (void)atexit(stop_asking);
 }
 
-/* Call it under the lock of watches. */
+/* Starts a thread unless `*runs` is true.  Returns 0 or an error number.  Call it under the lock of watches. */
 static int start_thread(void *(*run)(void *), bool *runs) {
   pthread_t thread;
   sigset_t all, before;

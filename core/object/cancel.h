@@ -15,9 +15,9 @@ static inline void rill__cancel_restore(const int *before) {
   (void)pthread_setcancelstate(*before, &ignored);
 }
 
-/* Keeps pthread_cancel from ending the thread until the end of the block: a cancelled wait would leave a lock taken and
- * references counted.  Used wherever rill may wait or read files, because those are the cancellation points of POSIX.
- */
+/* Keeps pthread_cancel from ending the thread until the end of the block: a cancelled wait would leave a lock locked
+ * and references counted.  Used wherever rill may wait or read files, because those are the cancellation points of
+ * POSIX. */
 #define RILL_WITHOUT_CANCEL() \
   const int cancel_before __attribute__((unused, cleanup(rill__cancel_restore))) = rill__cancel_disable()
 

@@ -1,5 +1,5 @@
-/* The completion cache: an object that was once seen complete answers queries without the driver until it gets new
- * work.
+/* The completion cache: an object that was once seen complete answers queries without the driver until more work is
+ * submitted to it.
  *
  * Work is counted when it is submitted, before the driver call and again after it.  One thread, the owner (the first
  * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver.  All other threads
@@ -11,8 +11,7 @@
  * count.
  *
  * The two known counts may come from different queries.  Each query showed that the work up to its count was complete,
- * so together they show it for all work.
- */
+ * so together they show it for all work. */
 #ifndef RILL_CORE_OBJECT_COMPLETION_H
 #define RILL_CORE_OBJECT_COMPLETION_H
 

@@ -139,21 +139,21 @@ struct rill__kernel_core {
   bool found; /* the backend's `find` has succeeded */
 };
 
-/* The serials of the nodes that a graph had once, in their order (core/graph/graph.h). */
+/* The serials that the nodes of a graph had at some time, in order (core/graph/graph.h). */
 struct rill__node_names {
   uint32_t count;
-  uint32_t *serials; /* NULL: each is its number */
+  uint32_t *serials; /* NULL: each serial equals the node's number */
 };
 
 struct rill__exec_core {
   struct rill__graph *graph;      /* referenced; keeps the handles of its nodes */
-  struct rill__node_names names;  /* the nodes that the object was made with */
-  uint32_t *step_of;              /* the step of each of them, by its number at that time */
+  struct rill__node_names names;  /* the nodes that the object was created with */
+  uint32_t *step_of;              /* for each of these nodes, by its number at that time, its step */
   uint32_t *edges;                /* the steps that each step comes after */
   bool claimed;                   /* claimed by a thread that launches or changes the object (core/graph/graph.h) */
   uint32_t claimants;             /* threads that wait for the end of the claim */
   _Atomic uint32_t held_launches; /* launches in the queue of `held_stream` or being submitted (core/held/held.h) */
-  /* both fields change under the lock of held work; the count is raised only under the claim as well */
+  /* both fields change under the lock of held work; the count also needs the claim to be raised */
   struct rill__stream *held_stream;
   uint32_t records;   /* number of steps that record events */
   bool made;          /* the backend's `instantiate` has succeeded */

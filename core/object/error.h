@@ -1,11 +1,11 @@
-/* Failures of calls: a status, a text with the numbers in it, and what to do.  This costs nothing until something
- * fails. */
+/* Failures of calls: a status, a text with the numbers that matter, and a hint for the user.  Nothing of this costs
+ * time until something fails. */
 #ifndef RILL_CORE_OBJECT_ERROR_H
 #define RILL_CORE_OBJECT_ERROR_H
 
 #include "core/object/thread.h"
 
-/* Separates, in a format, what was wrong from what to do about it. */
+/* In a format, separates the message from the hint. */
 #define RILL_HINT "\x1f"
 
 /* Sets the calling thread's last error and returns `status`. */
@@ -22,7 +22,7 @@ void rill__error_of_launch(const char *label) __attribute__((cold));
 void rill__errors_suspend(void);
 void rill__errors_resume(void);
 
-/* Returns what the calling thread's latest rill__fail wrote, even if errors were suspended. */
+/* Returns the failure that the calling thread's latest rill__fail wrote, even if errors were suspended. */
 static inline const struct rill__error_record *rill__failure(void) {
   const struct rill__thread *self = rill__self;
   return self->suspend_depth == 0 ? &self->error : &self->suspended_error;

@@ -218,7 +218,7 @@ void rill__object_defer(struct rill__object *object) {
 void rill__object_retire(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   const uint64_t dead = (uint64_t)(uint32_t)object->id << 32;
-  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) { /* as in rill__enter: rill__oldest_epoch pays for the ordering */
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) { /* rill__oldest_epoch provides the ordering */
     atomic_store_explicit(&slot->word, dead, memory_order_release);
   } else {
     atomic_store(&slot->word, dead);
@@ -376,8 +376,8 @@ static bool try_postponed(struct rill__thread *self, const struct choice *choice
 
 /* ---- reclaiming ---- */
 
-/* Destroying an object may retire other objects, and a caller's function that is called on the way may release objects.
- * The outermost call therefore repeats until nothing is left. */
+/* Destroys objects until nothing is left.  Destroying an object may retire other objects, and a caller's function that
+ * is called meanwhile may release objects; so only the outermost call runs, and repeats. */
 static void reclaim(const struct choice *choice) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL || self->reclaims || rill__in_host_call) return;
@@ -385,7 +385,7 @@ static void reclaim(const struct choice *choice) {
               "objects are destroyed outside epochs, since destruction may call back or wait");
   RILL_WITHOUT_CANCEL();
   self->reclaims = true;
-  self->subject = NULL; /* it may be one of the objects destroyed */
+  self->subject = NULL; /* `subject` may be one of the objects destroyed */
   rill__errors_suspend();
   do {
     while (destroy_retired(choice->all ? 1 : RILL__RECLAIM_WEIGHT)) {

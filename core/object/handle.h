@@ -54,7 +54,8 @@ struct rill__object {
   _Atomic uint32_t refs;
   _Atomic bool borrowed; /* retain and release do nothing */
   bool slot_freed;
-  bool host_only; /* destroying it frees only host memory, so it can wait for more objects of this kind */
+  bool host_only; /* destroying the object frees only host memory, so it can wait until several objects can be destroyed
+                     together */
   /* frees everything or postpones the object; called on any thread, outside epochs */
   void (*destroy)(struct rill__object *);
   /* returns true if it keeps the object and its slot for rill__object_republish; may be NULL */
@@ -115,7 +116,7 @@ rill_status rill__object_new(size_t size, struct rill__device *device, const cha
 void rill__object_init(struct rill__object *object, struct rill__device *device,
                        void (*destroy)(struct rill__object *));
 
-/* Gives a recycled object the next generation of its slot, with one reference and one ref. */
+/* Moves a recycled object to the next generation of its slot, with one reference and one ref. */
 void rill__object_republish(struct rill__object *object);
 
 /* Frees an object's own memory; `destroy` calls it last. */
@@ -142,7 +143,7 @@ void rill__object_defer(struct rill__object *object);
 /* Returns true until the last reference is released. */
 bool rill__object_is_live(const struct rill__object *object);
 
-/* Adds a reference for a new holder of the handle, from inside the library; returns false if the last reference was
+/* Adds a reference for another holder of the handle, from inside the library; returns false if the last reference was
  * already released. */
 bool rill__object_try_ref(struct rill__object *object);
 
@@ -158,12 +159,13 @@ static inline void rill__ref_and_leave(struct rill__thread *self, struct rill__o
 
 /* Called before rill__reclaim (core/object/thread.h) at the end of a call that has waited for a stream's work.  The
  * first function tries all objects postponed until that stream's work is complete; `stream` is its number.  The second
- * tries all postponed objects, for a caller that needs what one of them owns or has waited for a device. */
+ * tries all postponed objects, for a caller that needs memory that one of them owns, or that has waited for a device.
+ */
 enum { RILL__POSTPONED_FEW = 16 };
 void rill__reclaim_after(uint64_t stream);
 void rill__reclaim_all(void);
 
-/* "stream "copy"", or "stream 0x200000000000001" for an object without a label. */
+/* The name of an object for messages: "stream "copy"", or "stream 0x200000000000001" for an object without a label. */
 struct rill__name {
   char text[112];
 };

@@ -1,10 +1,9 @@
-/* The core locks that the calling thread has, for assertions.  Builds without assertions (core/object/assert.h) record
- * nothing.
+/* The core locks that the calling thread holds, for assertions.  Builds without assertions (core/object/assert.h)
+ * record nothing.
  *
  * Invariants
  * - A thread takes these locks in the order of their numbers, so no two threads deadlock.
- * - Only the lock of graphs may be held across a call of a backend, because such a call may wait for the device.
- */
+ * - Only the lock of graphs may be held across a call of a backend, because such a call may wait for the device. */
 #ifndef RILL_CORE_OBJECT_LOCKS_H
 #define RILL_CORE_OBJECT_LOCKS_H
 
@@ -23,7 +22,7 @@ enum {
 extern _Thread_local uint32_t rill__locks __attribute__((tls_model("initial-exec")));
 #endif
 
-/* Returns true if the calling thread has one of the locks.  Only for assertions: other builds always return false. */
+/* Returns true if the calling thread holds one of the locks.  Only for assertions: other builds always return false. */
 static inline bool rill__has_lock(uint32_t locks) {
 #if RILL_CHECKS
   return (rill__locks & locks) != 0;

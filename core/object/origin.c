@@ -8,8 +8,8 @@
 
 /* ---- recording and writing ---- */
 
-/* Returns the start of this library, whose own calls do not interest the user.  Returns NULL if it is linked into a
- * program: its functions then cannot be distinguished from the program's. */
+/* Returns the start of this library, whose calls are left out of origins.  Returns NULL if it is linked into a program:
+ * its functions then cannot be distinguished from the program's. */
 static const void *own_library(void) {
   Dl_info self;
   if (dladdr((const void *)&rill__notes_origins, &self) == 0 || self.dli_fname == NULL) return NULL;

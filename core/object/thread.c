@@ -89,7 +89,7 @@ struct rill__thread *rill__thread_attach(void) {
   }
   thread->number = atomic_fetch_add(&last_thread_number, 1) + 1;
   thread->error.status = RILL_OK;
-  thread->suspend_depth = 0; /* the last owner of the record may not have survived a fork */
+  thread->suspend_depth = 0; /* the thread that owned the record before may not have survived a fork */
   thread->ranges = 0;
   thread->reclaims = false;
   (void)pthread_setspecific(thread_end, thread);
@@ -97,8 +97,8 @@ struct rill__thread *rill__thread_attach(void) {
   return thread;
 }
 
-/* Returns true if a thread other than the caller could be inside a call.  A thread that attaches after this scan is
- * ordered by its attaching exchange before its first look-up of a slot. */
+/* Returns true if a thread other than the caller could be inside a call.  A thread that attaches after this scan needs
+ * no attention: the exchange by which it attaches orders the scan before its first look-up of a slot. */
 static bool are_others(void) {
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread != rill__self && atomic_load(&thread->in_use)) return true;

@@ -62,10 +62,10 @@ struct rill__recorder {
 };
 
 struct rill__thread {
-  _Atomic uint64_t epoch;             /* 0 outside calls */
+  _Atomic uint64_t epoch;             /* the epoch of the call that the thread is in; 0 outside calls */
   uint64_t number;                    /* number of the thread that has the record; never reused */
   const char *api;                    /* function that was called last; NULL after a typed launch */
-  const struct rill__object *subject; /* first object that the function was given */
+  const struct rill__object *subject; /* first object that was passed to the function */
   uint32_t handles;                   /* number of handles looked up so far */
   /* the latest of these handles; a call looks up at most four, but some entries may be of earlier calls */
   _Atomic uint64_t ids[4];
@@ -73,7 +73,7 @@ struct rill__thread {
   struct rill__error_record error;
   struct rill__error_record
       suspended_error;  /* receives failures between rill__errors_suspend and rill__errors_resume */
-  char injected[192];   /* what RILL_FAULT made fail last (core/diagnose/inject.h) */
+  char injected[192];   /* the rule of RILL_FAULT that made a call fail last (core/diagnose/inject.h) */
   uint32_t injected_at; /* `handles` at that time */
   uint32_t suspend_depth;
   uint32_t ranges; /* number of open rill_range_push */
@@ -81,7 +81,7 @@ struct rill__thread {
    * captures of threads that had the record before.  Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];
   bool reclaims;                        /* the thread is in rill__reclaim, which does not nest */
-  const struct rill__object *postponed; /* the object that it postponed last; never dereferenced */
+  const struct rill__object *postponed; /* the object that it postponed last; only compared, never dereferenced */
   /* What the thread waits for on the host (core/diagnose/waits.h). */
   struct {
     _Atomic uint64_t number;   /* odd while the thread waits */
@@ -173,7 +173,7 @@ static inline void rill__leave(struct rill__thread *const *self) {
   if (RILL__LIKELY(*self != NULL)) atomic_store_explicit(&(*self)->epoch, 0, memory_order_release);
 }
 
-/* What waits to be destroyed (core/object/handle.h). */
+/* The numbers of objects that wait to be destroyed (core/object/handle.h). */
 struct rill__waiting {
   _Atomic uint32_t retired; /* sum of the objects' weights */
   _Atomic uint32_t postponed;
@@ -196,7 +196,7 @@ static inline void rill__leave_and_reclaim(struct rill__thread *const *self) {
 }
 
 /* Opens a public function that returns a status: names the function for errors and enters an epoch, which every exit
- * leaves.  At the end of the function, everything that can be destroyed is destroyed. */
+ * leaves.  When the function returns, everything that can be destroyed is destroyed. */
 #define RILL_ENTER()                                                                                         \
   struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY

@@ -43,6 +43,8 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
 static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__request *request,
                                     struct rill__block **out) {
   rill_status status = RILL_ERROR_OUT_OF_MEMORY;
+  /* Repeats while memory is released: drivers wait for work while they free memory, so more may be unused afterwards.
+   */
   for (bool more = true; more && status == RILL_ERROR_OUT_OF_MEMORY;) {
     const uint64_t before = atomic_load(&pool->reserved);
     const uint64_t limit = rill__pool_limit(pool);
@@ -67,7 +69,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
  * meanwhile. */
 static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
                                        const struct rill__request *request, struct rill__block **out) {
-  if (stream != NULL) rill__pool_free_kept(pool);
+  if (stream != NULL) rill__pool_free_kept(pool); /* without a stream the caller may be inside an epoch */
   rill__pool_lock(pool);
   *out = rill__pool_search(pool, stream, request, RILL__ALL_SEARCHES);
   if (*out == NULL && stream != NULL) {
@@ -78,6 +80,7 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   rill__pool_unlock(pool);
   if (*out != NULL) return RILL_OK;
   if (stream == NULL) return RILL_ERROR_OUT_OF_MEMORY; /* the call must not block */
+  /* If the request exceeds all memory of the device, or the limit, releasing memory does not help. */
   if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
@@ -117,7 +120,8 @@ static void release_unfit(struct rill__pool *pool, const struct rill__request *r
 
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                    const struct rill__request *request, struct rill__block **out) {
-  bool grows = false; /* before it searches the caches of other streams */
+  bool grows = false; /* allocate a segment before searching other caches, because other streams have drained this one
+                         (core/pool/cache.h) */
   rill__pool_lock(pool);
   /* If the device reuses memory early, everything complete is moved to the complete heap before each allocation. */
   if (pool->base.device->reuses_early) (void)rill__pool_search(pool, stream, NULL, RILL__ALL_SEARCHES);
@@ -135,7 +139,7 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
   return status == RILL_ERROR_OUT_OF_MEMORY ? find_under_pressure(pool, stream, request, out) : status;
 }
 
-/* Call it under the lock. */
+/* Makes the block an allocation, and returns its address.  Call it under the lock. */
 static void *begin(struct rill__pool *pool, const struct rill__stream *stream, struct rill__block *block,
                    const struct rill__request *request) {
   block->stream = stream->number;
@@ -150,8 +154,8 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
 
 struct graph_memory {
   struct rill__payload payload;
-  struct rill__object base; /* deferred once the memory is dropped, to return the driver's memory */
-  struct rill__pool *pool;  /* referenced from then on */
+  struct rill__object base; /* deferred when the memory is dropped, in order to return memory to the driver */
+  struct rill__pool *pool;  /* referenced once the memory is dropped */
   struct rill__block *block;
   void *begins;
 };
@@ -159,7 +163,7 @@ struct graph_memory {
 static void return_graph_memory(struct rill__object *object) {
   struct graph_memory *memory = (struct graph_memory *)((char *)object - offsetof(struct graph_memory, base));
   if (!rill__pool_may_release(memory->pool)) {
-    rill__object_postpone(object);
+    rill__object_postpone(object); /* freeing now would wait for work */
     return;
   }
   rill__pool_return_of_graphs(memory->pool);
@@ -167,9 +171,9 @@ static void return_graph_memory(struct rill__object *object) {
   free(memory);
 }
 
-/* Returns true if nothing else is in a segment that was allocated for a graph.  The first caller for which this is true
- * has to return all such segments and gets a reference to the pool; a pool that is being destroyed returns them itself.
- * Call it under the lock. */
+/* Returns true if a segment that was allocated for a graph is otherwise unused.  The first caller that gets true has to
+ * return all such segments and gets a reference to the pool; a pool that is being destroyed returns them itself. Call
+ * it under the lock. */
 static bool is_to_return(struct rill__pool *pool, const struct rill__segment *segment) {
   const struct rill__block *block = segment->leftmost;
   if (!segment->of_graph || block->right != NULL || block->state != RILL__BLOCK_FREE || pool->returns) return false;
@@ -237,7 +241,8 @@ static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *
   return RILL_OK;
 }
 
-/* `guard`: a guard for the allocation, which takes it over unless the memory is a graph's; `*guard` NULL: no guard. */
+/* Allocates a block.  `guard`: a guard for the allocation, which takes it over unless the memory is a graph's; `*guard`
+ * NULL: no guard. */
 static inline rill_status allocate_block(struct rill__thread *self, struct rill__pool *pool,
                                          struct rill__stream *stream, struct rill__request *request,
                                          struct rill__guard **guard, void **out) {

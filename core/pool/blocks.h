@@ -28,7 +28,7 @@ struct rill__block {
   uint32_t first, count;            /* first granule and number of granules */
   uint32_t start;                   /* granule in which the allocation starts; valid when TAKEN */
   enum { RILL__BLOCK_FREE, RILL__BLOCK_TAKEN, RILL__BLOCK_WAITING } state;
-  /* when FREE, the heap that the block is in; otherwise the heap that it names (core/pool/cache.h) */
+  /* when FREE, the heap that contains the block; otherwise the heap that the block names (core/pool/cache.h) */
   struct rill__heap *heap;
   uint64_t freed;                    /* number of its last free in that heap */
   struct rill__block *next, **link;  /* neighbours in its bin when FREE, in the pool's list when WAITING */
@@ -44,7 +44,8 @@ struct rill__block {
 /* The memory belongs to a graph, which frees it. */
 #define RILL__OF_GRAPH UINT64_MAX
 
-/* Memory from one allocation by the driver.  The first member is what core/tracking/ranges.h knows of it. */
+/* Memory from one allocation by the driver.  The first member is its entry in the map of allocations
+ * (core/tracking/ranges.h). */
 struct rill__segment {
   struct rill__allocation allocation;
   struct rill__pool *pool;
@@ -84,9 +85,9 @@ struct rill__request {
   size_t front;           /* unused bytes before it, a multiple of RILL__LEAST_ALIGNMENT (core/tracking/guards.h) */
   bool large;             /* selects the bins */
   bool of_graph;          /* the memory is for all launches of a graph */
-  size_t rounded;         /* bytes that suffice wherever a block of that size starts */
+  size_t rounded;         /* bytes that suffice wherever a block of that size begins */
 };
-enum { RILL__LEAST_ALIGNMENT = 256 }; /* alignment of everything that drivers and pools return */
+enum { RILL__LEAST_ALIGNMENT = 256 }; /* alignment of all memory that drivers and pools return */
 
 /* Sets the other fields from size, alignment and zones.  Returns false on overflow. */
 bool rill__request_round(struct rill__request *request);
@@ -97,8 +98,8 @@ struct rill__segment *rill__segment_new(struct rill__device *device, size_t size
 /* for a segment that was never registered in core/tracking/ranges.h */
 void rill__segment_free(struct rill__segment *segment);
 
-/* Add a segment, whose memory starts at allocation.begin, to a heap as one FREE block, and remove a segment that is one
- * FREE block from its heap. */
+/* rill__heap_add adds a segment, whose memory starts at allocation.begin, to a heap as one FREE block;
+ * rill__heap_remove removes a segment that is one FREE block from its heap. */
 void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment);
 void rill__heap_remove(struct rill__segment *segment);
 
@@ -106,7 +107,7 @@ void rill__heap_remove(struct rill__segment *segment);
  * are slightly too small; a `thorough` search never misses one. */
 struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__request *request, bool thorough);
 
-/* Removes that block from its heap and cuts it to size.  The block keeps naming the heap. */
+/* Removes a FREE block from its heap and cuts it to size.  The block keeps naming the heap. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request);
 
 /* Makes a block FREE in the heap, at its age, and joins it with neighbours freed from joins_from on. */

@@ -62,7 +62,7 @@ static struct rill__pool_cache *cache_of(struct rill__ring_link *link) {
   return (struct rill__pool_cache *)((char *)link - offsetof(struct rill__pool_cache, link));
 }
 
-/* Empty caches leave the ring here, and not each time their stream takes its last block back. */
+/* Empty caches leave the ring here, so that a stream that takes its last block back does not pay for that. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool) {
   struct rill__ring *ring = &pool->ring;
   while (ring->first != NULL && cache_of(ring->first)->heap.count == 0) rill__ring_leave(ring, ring->first);
@@ -188,8 +188,7 @@ void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache 
 
 /* ---- the end ---- */
 
-/* Finishes an ended cache, with a reference to it, or tries again later if there is still a batch to query or
- * record. */
+/* Finishes an ended cache, with a reference to it.  Postpones this if a batch still has to be queried or recorded. */
 static void finish_or_postpone(struct rill__object *object) {
   struct rill__pool_cache *cache = (struct rill__pool_cache *)object;
   struct rill__pool *pool = cache->pool;

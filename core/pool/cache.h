@@ -85,7 +85,7 @@ struct rill__pool {
   struct rill__block *waiting, **last_waiting;
   size_t waiting_count;
   struct rill__segment *segments; /* all segments that are in a heap or have been split */
-  bool returns;                   /* memory that graphs dropped is about to be returned to the driver */
+  bool returns;                   /* the memory of graphs that was dropped is about to be returned to the driver */
   /* limit in bytes, 0: none; bytes in use; most bytes ever in use, which bounds `reserved` */
   uint64_t max_size, used, used_peak;
   uint64_t shown_used_peak, shown_reserved_peak; /* peaks since rill_pool_reset_peaks */
@@ -132,7 +132,7 @@ static inline void rill__pool_cache_note(struct rill__pool *pool, struct rill__p
 
 /* Returns the next cache of the ring, with a reference, or NULL if there is none. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool);
-/* Drops that reference.  May release the lock meanwhile. */
+/* Drops the reference that rill__pool_cache_visit added.  May release the lock meanwhile. */
 void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache);
 
 /* Sets the heap that a block that is not FREE names, and the number of its free there. */
@@ -149,8 +149,8 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
 /* Makes a block FREE in the heap that it names, or WAITING if it has uses. */
 void rill__pool_put(struct rill__pool *pool, struct rill__block *block);
 
-/* Remove a block from the WAITING ones: the first makes it FREE because its uses are complete, the second leaves it to
- * the caller. */
+/* Remove a block from the WAITING ones: rill__pool_stop_waiting makes it FREE because its uses are complete,
+ * rill__pool_take_waiting leaves it to the caller. */
 void rill__pool_stop_waiting(struct rill__pool *pool, struct rill__block *block);
 void rill__pool_take_waiting(struct rill__pool *pool, struct rill__block *block);
 

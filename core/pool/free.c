@@ -100,7 +100,8 @@ static rill_status add_use(struct rill__pool *pool, struct rill__block *block, s
   return RILL_OK;
 }
 
-/* `recorded`: set if an event was recorded, so that complete events may be ready for recycling. */
+/* Frees a block in the order of the stream.  `recorded`: set if an event was recorded, so that complete events may be
+ * ready for recycling. */
 static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
                                  bool *recorded) {
   rill__pool_lock(pool);
@@ -119,7 +120,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
   return RILL_OK;
 }
 
-/* Call it inside an epoch. */
+/* Finds the pool's segment that contains `p`.  Call it inside an epoch. */
 static rill_status find_segment(void *p, struct rill__segment **out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
@@ -194,7 +195,8 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   }
   if (RILL__UNLIKELY(recorded)) {
     rill__leave(&self);
-    rill__reclaim(); /* no later call may do it */
+    rill__reclaim(); /* events that were recorded here may have made others ready for recycling, and no later call may
+                        do it */
   }
   return RILL_OK;
 }
@@ -236,9 +238,9 @@ static bool end_deferred_block(struct rill__deferred_free *base) {
   return true;
 }
 
-/* Defers a free while streams are held: held work may be going to use the memory, and may be waiting for the caller.
- * The block stops counting as in use before the free is deferred, because from that point on another thread may finish
- * the free. */
+/* Defers a free while streams are held: held work may use the memory later, and may itself wait for the caller. The
+ * block stops counting as in use before the free is deferred, because from that point on another thread may finish the
+ * free. */
 static rill_status defer(struct rill__pool *pool, struct rill__block *block, bool *out) {
   struct rill__device *device = pool->base.device;
   const size_t size = rill__block_used(block);
@@ -275,6 +277,7 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
     rill__segment_unclaim(segment, block, live);
     return status;
   }
+  /* On a lost device the block is freed in spite of the failure, because no work can use it. */
   const bool guarded = block->guard != NULL;
   if (status == RILL_OK && rill__block_keep_unused(pool, block)) return rill__guards_report(device);
   rill__block_drop_guard(block);

@@ -74,7 +74,8 @@ bool rill__block_keep_unused_(struct rill__pool *pool, struct rill__block *block
 
 /* ---- under pressure ---- */
 
-/* Turns memory that is kept back and waits for work into memory that was freed in the order of its stream. */
+/* Turns memory that is kept back, and whose event is not complete, into memory that was freed in the order of its
+ * stream. */
 static void yield_kept(struct rill__guard *guard) {
   struct rill__block *block = guard->memory;
   struct rill__pool *pool = block->segment->pool;

@@ -1,9 +1,8 @@
-/* The life of pools. core/pool/blocks.h splits memory, core/pool/cache.h decides which stream may take it when;
- * alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
+/* Creation and destruction of pools. core/pool/blocks.h splits memory, core/pool/cache.h decides which stream may take
+ * it when; alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
  *
  * Invariant: a pool whose handle was released is destroyed by a later call, once nothing is allocated from it.  A
- * thread that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool.
- */
+ * thread that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool. */
 #include "core/pool/pool.h"
 
 #include "core/device/life.h"
@@ -47,7 +46,7 @@ static struct rill__pool *next_pool(struct rill__device *device, const struct ri
   return next;
 }
 
-/* Call it inside an epoch. */
+/* Ends the stream's caches in all pools of its device.  Call it inside an epoch. */
 static void end_caches(struct rill__stream *stream) {
   struct rill__pool *pool = NULL;
   while (atomic_load(&rill__core(stream)->caches) != 0 && (pool = next_pool(stream->base.device, pool)) != NULL) {
@@ -104,7 +103,8 @@ static void destroy_pool(struct rill__object *object) {
   *pool->link = pool->next;
   if (pool->next != NULL) pool->next->link = pool->link;
   pthread_mutex_unlock(&rill__core(device)->pools_lock);
-  /* A call that has found one of the pool's segments may still need the pool to see that nothing is allocated there. */
+  /* Freed only when current epochs have ended: a call that has found one of the pool's segments may still use the pool,
+   * to see that nothing is allocated there. */
   object->destroy = free_pool;
   atomic_store(&object->refs, 1);
   rill__object_defer(object);
@@ -172,7 +172,7 @@ static rill_status make_once(struct rill__device *device, _Atomic(struct rill__p
   pool->least_segment = least_segment;
   if (atomic_compare_exchange_strong(place, &none, pool)) {
     *out = pool;
-  } else { /* another thread was faster */
+  } else { /* another thread has created the pool first */
     rill__object_retire(&pool->base);
     *out = none;
   }

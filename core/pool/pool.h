@@ -1,4 +1,4 @@
-/* The functions of pools that other folders use. */
+/* The interface of pools for other folders. */
 #ifndef RILL_CORE_POOL_POOL_H
 #define RILL_CORE_POOL_POOL_H
 
@@ -14,7 +14,8 @@ rill_status rill__pool_default(struct rill__device *device, struct rill__pool **
 rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out);
 
 struct rill__request;
-/* Pool and stream are of the same device.  Leaves the epoch if it has to search further than the stream's own cache. */
+/* Allocates from the pool in the order of the stream, which is of the same device.  Leaves the epoch if it has to
+ * search further than the stream's own cache. */
 rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
                              struct rill__request *request, void **out);
 rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream *stream, void *p);

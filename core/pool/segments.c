@@ -54,12 +54,12 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     struct rill__segment *segment = list;
     list = segment->next;
     struct rill__allocation *allocation = &segment->allocation;
-    /* Forgotten before it is freed: the driver may return the same addresses to another thread at once. */
+    /* Removed from the map before it is freed: the driver may return the same addresses to another thread at once. */
     rill__memory_forget(allocation);
     rill_status freed = RILL_OK; /* a lost device has already lost the memory */
     if (atomic_load(&device->lost) == RILL_OK) freed = free_segment(device, allocation);
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
-    if (kept) (void)rill__memory_know(allocation); /* cannot fail: the nodes for the range exist */
+    if (kept) (void)rill__memory_know(allocation); /* cannot fail: the nodes of the map exist already */
     rill__pool_lock(pool);
     pool->transit -= allocation->size;
     if (kept) list_segment(pool, segment);
@@ -72,7 +72,8 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
   return status;
 }
 
-/* Removes a segment that is one FREE block of the complete heap from the pool.  Call it under the lock. */
+/* Removes a segment that is one FREE block of the complete heap from the pool, and adds it to the list.  Call it under
+ * the lock. */
 static void take_out(struct rill__pool *pool, struct rill__segment *segment, struct rill__segment **list) {
   rill__heap_remove(segment);
   unlist_segment(segment);
@@ -248,7 +249,7 @@ rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request 
   const size_t usual = segment_size(pool, rounded);
   rill__pool_unlock(pool);
   rill_status status = add_segment(pool, usual, request, out);
-  /* The larger segment was only an optimization, so try again with just what is needed. */
+  /* The larger segment was only an optimization, so try again with exactly the size that is needed. */
   if (status == RILL_ERROR_OUT_OF_MEMORY && rounded < usual) status = add_segment(pool, rounded, request, out);
   return status;
 }

@@ -5,8 +5,8 @@
 
 /* ---- batches ---- */
 
-/* Returns false for an imported stream that ends: its owner may destroy it, and whoever ended it has already
- * recorded. */
+/* Returns whether an event can be recorded on the cache's stream.  Not for an imported stream that has ended: its owner
+ * may destroy it, and the call that ended the cache has already recorded. */
 static bool may_record(const struct rill__pool_cache *cache) {
   const struct rill__stream *stream = cache->stream;
   return stream != NULL && !(cache->ended && stream->imported && !stream->owned);
@@ -30,7 +30,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   enum { MOST = 64 };
   const uint64_t number = cache->freed;
   struct rill__last_use *batch = NULL;
-  /* The reference keeps the cache while `ask` releases the lock. */
+  /* The reference keeps the cache while the query releases the lock. */
   cache->refs++;
   while (cache->batch_count >= MOST && ask(pool, cache)) {
   }
@@ -73,7 +73,7 @@ static void update_cache(struct rill__pool *pool, const struct rill__stream *own
   struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
   if (cache == NULL) return;
   const size_t before = cache->heap.count;
-  if (own != NULL) cache->marks = RILL__MARKS;
+  if (own != NULL) cache->marks = RILL__MARKS; /* memory was searched for: the next frees record batches */
   rill__pool_cache_update(pool, cache);
   if (cache->heap.count < before && cache->stream != own) cache->drained = true;
   rill__pool_cache_leave(pool, cache);
@@ -111,6 +111,7 @@ void rill__pool_drain(struct rill__pool *pool) {
 static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number,
                         struct rill__stream *stream) {
   if (cache->stream == stream) return true;
+  /* On a held stream the record would be queued, and on a capturing stream it would become part of the graph. */
   if (cache->batched < number && may_record(cache) && !rill__is_diverted(cache->stream)) {
     rill__pool_cache_record(pool, cache);
   }
@@ -158,7 +159,7 @@ struct rill__block *rill__pool_take_and_wait(struct rill__pool *pool, struct ril
     struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
     if (cache == NULL) break;
     struct rill__block *block = rill__heap_find(&cache->heap, request, true);
-    if (block != NULL) cache->refs++;
+    if (block != NULL) cache->refs++; /* the TAKEN block still names the cache's heap */
     if (block != NULL) block = rill__block_take(block, request);
     rill__pool_cache_leave(pool, cache);
     if (block != NULL && take_over(pool, block, stream)) return block;

@@ -5,9 +5,9 @@
 
 enum { HEADER = (sizeof(struct held_staging) + 63) / 64 * 64, KEPT_BYTES = 1 << 20 };
 
-/* Searches first for buffers that the stream itself has used: they are in the processor's caches, and in a pool with
- * many caches the stream's turn would come late.  If few of them are complete, so that the next call would have to
- * search again, it allocates more memory instead. */
+/* Finds memory for a buffer.  Searches first for buffers that the stream itself has used: they are in the processor's
+ * caches, and in a pool with many caches the stream's turn would come late.  If few of them are complete, so that the
+ * next call would have to search again, it allocates more memory instead. */
 static rill_status find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                const struct rill__request *request, struct rill__block **out) {
   enum { FEW_FREES = 16 };

@@ -55,7 +55,7 @@ static void enter_queue(struct rill__uses *uses, struct rill__last_use *last_use
   rill__ring_enter(&uses->ring, &queue->link);
 }
 
-/* Does not free the queue; the caller frees it if it is unused. */
+/* Removes a use from its queue.  Does not free the queue; the caller frees it if it is unused. */
 static void leave_queue(struct rill__uses *uses, struct rill__last_use *last_use) {
   struct rill__use_queue *queue = last_use->queue;
   *(last_use->earlier != NULL ? &last_use->earlier->later : &queue->first) = last_use->later;
