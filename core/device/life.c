@@ -1,4 +1,4 @@
-/* Devices, from their first use to their loss. */
+/* Activation and loss of devices. */
 #include "core/device/life.h"
 
 #include "core/diagnose/report.h"

@@ -53,7 +53,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   } else {
     (void)snprintf(device->name, sizeof device->name, "%s", backend->name);
   }
-  /* A device has its name in every message. */
+  /* Every message about a device contains its name. */
   device->base.label = strdup(device->name);
   rill__core(device)->cause.operations = calloc(RILL__OPERATIONS_TEXT, 1);
   const bool named = device->base.label != NULL && rill__core(device)->cause.operations != NULL;
@@ -94,7 +94,7 @@ static void find_devices(struct rill__search *search) {
     struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
     if (device == NULL) {
       explain_failed_setup(search);
-      break; /* the numbers have to stay the vendor's */
+      break; /* the ordinals have to stay the vendor's */
     }
     search->devices[search->count++] = device;
   }

@@ -23,7 +23,7 @@ struct rill__device *rill__device_nth(uint64_t *index, bool gpus_only);
 uint32_t rill__device_count(void);
 rill_status rill__fail_without_cpu(void);
 
-/* `origin`: text to put before the name in messages. */
+/* Opens a device by name.  `origin`: text to put before the name in messages. */
 rill_status rill__device_open(const char *name, const char *origin, struct rill__device **out);
 
 /* ---- fork: core/fork.c ---- */

@@ -50,8 +50,9 @@ void rill__fault_replace(const struct rill__fault_rules *rules);
 void rill__fault_remove(void);
 uint64_t rill__fault_injected(void);
 
-/* Stores the text of an injected failure in the calling thread's current call, for messages that core writes instead of
- * that text; and returns the stored text followed by "; ", or "" if there is none for this call. */
+/* rill__note_injected stores the text of an injected failure in the calling thread's current call, for messages that
+ * core writes instead of that text.  rill__injected returns the stored text followed by "; ", or "" if there is none
+ * for this call. */
 struct rill__injected {
   char text[RILL__FAULT_TEXT + 2];
 };

@@ -91,21 +91,21 @@ enum rill__observer_index {
   RILL__OBSERVERS
 };
 
-extern _Atomic uint32_t rill__observers_on; /* one bit for each observer */
+extern _Atomic uint32_t rill__observers_on; /* one bit for each active observer */
 
 static inline bool rill__is_observed(void) {
   return RILL__UNLIKELY(atomic_load_explicit(&rill__observers_on, memory_order_relaxed) != 0);
 }
 
-/* Starts to call an observer.  NULL: stops calling it, except after operations that it has seen start.  An observer is
+/* Starts to call an observer.  NULL: stops calling it, except after operations whose start it has seen.  An observer is
  * constant and never freed. */
 void rill__observe(enum rill__observer_index index, const struct rill__observer *observer);
 
 /* Makes RILL_DISPATCH call rill__call_watched for the purpose `bit` (RILL__CALLS_*), or stops this. */
 void rill__calls_watch(uint32_t bit, bool on);
 
-/* Call the observers.  If `after` turns a success into a failure, the failure counts only if the operation can be
- * undone, so not for an allocation. */
+/* Call the observers.  If `after` turns a success into a failure, the failure counts only for operations that can be
+ * undone, not for an allocation. */
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));
 rill_status rill__observe_after(struct rill__observed *what, rill_status status) __attribute__((cold));
 

@@ -1,6 +1,6 @@
-/* What a check of order has to know besides operations (core/diagnose/observe.h): what the host has learned, what is
- * ordered without the driver, and what was destroyed.  Usually there is no check, and each note costs one load and a
- * branch. */
+/* Notes for a check of order, in addition to operations (core/diagnose/observe.h): completions that the host has
+ * learned of, ordering without the driver, and destruction.  Usually there is no check, and each note costs one load
+ * and a branch. */
 #ifndef RILL_CORE_DIAGNOSE_ORDER_NOTES_H
 #define RILL_CORE_DIAGNOSE_ORDER_NOTES_H
 

@@ -1,4 +1,4 @@
-/* The flight recorder: the parts that submissions do not execute. */
+/* The flight recorder: the functions that are not on the path of submissions. */
 #include "core/diagnose/record.h"
 
 #include <stdlib.h>

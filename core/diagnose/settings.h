@@ -1,4 +1,4 @@
-/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
+/* The checks, records and reports that the environment requests: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
  * RILL_REPORT_SIGNAL, RILL_FAULT, RILL_TIMELINE and RILL_CPU_SCHEDULE.  The variables are read once, before the first
  * search for devices, and are ignored in a set-user-id program.  A value that cannot be parsed is reported on standard
  * error once, and is treated as not set. */

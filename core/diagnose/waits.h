@@ -1,9 +1,8 @@
-/* What each thread is waiting for on the host, and since when.
+/* What each thread waits for on the host, and since when.
  *
  * Invariant: only the thread itself writes its `wait`.  `number` becomes odd after the other words are stored and even
  * before they are stored again.  So a reader that finds the same odd number before and after reading the words has the
- * words of one wait.
- */
+ * words of one wait. */
 #ifndef RILL_CORE_DIAGNOSE_WAITS_H
 #define RILL_CORE_DIAGNOSE_WAITS_H
 
@@ -25,7 +24,7 @@ rill_status rill__host_wait_end(struct rill__observed *what, rill_status status)
 void rill__host_free_begin(struct rill__device *device, const void *p);
 void rill__host_free_end(void);
 
-/* Returns true if the thread is waiting, and for what. */
+/* Returns true if the thread is waiting, and describes the wait. */
 bool rill__host_wait_of(struct rill__thread *thread, struct rill__host_wait *out);
 
 uint64_t rill__now(void); /* the clock of `since`; up to some milliseconds late, but cheap */

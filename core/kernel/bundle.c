@@ -1,5 +1,5 @@
-/* Bundles: what rillcc writes into a program.  A bundle has one module per device, however it was loaded, and the
- * kernels that references have found there.
+/* Bundles: the output of rillcc that is linked into a program.  A bundle has one module per device, however it was
+ * loaded, and the kernels that references have found there.
  *
  * A bundle is memory of a program or library that may be unloaded.  It is read only while it is loaded and while a
  * reference to it is looked up, both in a call that received it; otherwise it is just an address that identifies
@@ -8,8 +8,7 @@
  * Invariants, under the lock
  * - A module in the list has a bundle.
  * - A module with kernels of references is in the list and has one reference for them; each of these kernels has one
- *   reference.  rill_bundle_unload removes all of this at once.
- */
+ *   reference.  rill_bundle_unload removes all of this at once. */
 #include "core/device/life.h"
 #include "core/kernel/module.h"
 
@@ -122,7 +121,7 @@ rill_status rill__module_load(struct rill__device *device, const rill_bundle *bu
     module = NULL;
   }
   pthread_mutex_unlock(&loaded_lock);
-  if (module != NULL) rill__object_retire(&module->base); /* another thread was faster */
+  if (module != NULL) rill__object_retire(&module->base); /* another thread has loaded the bundle first */
   return RILL_OK;
 }
 
@@ -232,7 +231,7 @@ static struct rill__module *take_modules(const rill_bundle *bundle) {
     }
     *link = rill__core(module)->next_loaded;
     rill__core(module)->bundle = NULL;
-    if (rill__core(module)->ref_kernels == NULL) continue; /* its other holders keep it */
+    if (rill__core(module)->ref_kernels == NULL) continue; /* other references keep the module */
     rill__core(module)->next_loaded = taken;
     taken = module;
   }

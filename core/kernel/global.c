@@ -24,7 +24,7 @@ static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the l
 void rill__globals_lock(void) { pthread_mutex_lock(&globals_lock); }
 void rill__globals_unlock(void) { pthread_mutex_unlock(&globals_lock); }
 
-/* Call it under the lock. */
+/* Returns the variable if it was found before, or NULL.  Call it under the lock. */
 static const struct rill__global *find_known(const struct rill__module *module, const char *symbol) {
   const struct rill__global *global = rill__core(module)->globals;
   while (global != NULL && strcmp(global->symbol, symbol) != 0) global = global->next;

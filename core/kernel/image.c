@@ -93,7 +93,7 @@ static size_t find_name(const struct rill__image *image, const char *name, size_
   return i;
 }
 
-/* ---- adding what readers find ---- */
+/* ---- adding parts and kernels that readers find ---- */
 
 bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
                           size_t size) {

@@ -27,7 +27,7 @@ struct rill__kernel_needs {
 };
 
 struct rill__image {
-  rill_bundle_image *parts; /* their data is owned by others */
+  rill_bundle_image *parts; /* the data of the parts is not owned */
   rill_bundle_kernel *kernels;
   struct rill__kernel_needs *needs; /* one for each kernel */
   size_t part_count, kernel_count;

@@ -35,7 +35,7 @@ static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__
   return RILL_OK;
 }
 
-/* `size` was read by read_dim3. */
+/* Checks a grid or block.  `size` was read by read_dim3. */
 static inline rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
                                            const uint32_t limit[3]) {
   const bool fits = size[0] != 0 && size[0] <= limit[0] && size[1] <= limit[1] && size[2] <= limit[2];
@@ -232,7 +232,7 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
 static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
                                                          struct rill__payload **payload, bool *taken) {
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
-    return rill__fail_unknown_args(launch->kernel); /* their sizes would be needed to copy them */
+    return rill__fail_unknown_args(launch->kernel); /* without them the arguments cannot be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
                "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
@@ -256,7 +256,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
   if (recording.held) {
     bool taken = false;
-    return submit_held(stream, launch, payload, &taken); /* the launch is refused there */
+    return submit_held(stream, launch, payload, &taken); /* the capture refuses the launch */
   }
   extras->event = recording.target;
   rill__submission_begin(&rill__core(recording.target)->work, self);

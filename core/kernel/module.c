@@ -207,7 +207,7 @@ static rill_status fail_no_kernel(const struct rill__image *image, const char *n
   return rill__fail(RILL_ERROR_NOT_FOUND, "there is no kernel \"%s\"; the kernels are: %s", name, inside);
 }
 
-/* Sets what the module knows about the kernel. */
+/* Sets the properties of the kernel that the module knows. */
 static rill_status describe(struct rill__kernel *kernel, size_t i, const char *name) {
   const struct rill__image *image = &rill__core(kernel->module)->inside;
   const bool made = i < image->kernel_count

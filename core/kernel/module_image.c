@@ -1,8 +1,7 @@
-/* Images that rillcc did not bundle.
+/* Images that are not in a bundle.
  *
  * The function that finally loads an image receives no length and trusts the sizes in the image.  So the bytes are
- * copied first, and the backend's readers check the copy, which nobody can change afterwards.
- */
+ * copied first, and the backend's readers check the copy, which no other code can change afterwards. */
 #include "core/device/backends.h"
 #include "core/device/life.h"
 #include "core/kernel/module.h"

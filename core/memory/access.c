@@ -60,7 +60,7 @@ static void find_nearest(uintptr_t p, uint64_t frees, struct rill__access *out) 
   prefer(rill__ranges_after(around != NULL ? around->begin + around->size : p), p, out);
 }
 
-/* Holds the writers' lock, so that nothing that is found can be freed. */
+/* Describes the memory at `p`.  Holds the writers' lock, so that no memory that is found can be freed meanwhile. */
 void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out) {
   rill__memory_lock();
   if (!find_allocation(device, p, out)) {

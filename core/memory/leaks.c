@@ -94,7 +94,7 @@ bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *cou
 
 /* ---- at exit ---- */
 
-static _Atomic pid_t watcher; /* the process that started watching: a child of fork also has its parent's things */
+static _Atomic pid_t watcher; /* the process that started to record: a child of fork also has its parent's objects */
 
 bool rill__leaks_watch(struct rill__device *device) {
   atomic_store(&watcher, getpid());

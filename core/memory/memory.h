@@ -23,8 +23,8 @@ void rill__memory_unguard(struct rill__allocation *allocation);
 rill_status rill__memory_free(struct rill__allocation *allocation);
 
 /* Keep an allocation for a call that uses it outside epochs: the memory stays until rill__memory_drop, even if it is
- * freed meanwhile. hold: returns false if the memory is being freed. drop_references: returns true if it was freed
- * meanwhile; it is then gone unless another call holds it. */
+ * freed meanwhile.  rill__memory_hold returns false if the memory is being freed.  rill__memory_drop returns
+ * true if it was freed meanwhile; the memory then exists only as long as another call holds it. */
 bool rill__memory_hold(struct rill__allocation *allocation);
 bool rill__memory_drop(struct rill__allocation *allocation);
 
@@ -68,7 +68,7 @@ rill_status rill__memory_check_pattern(size_t size);
 /* Check and submit a copy or fill; the caller has set everything but the kinds. */
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *stream, struct rill__copy_3d *copy);
 
-/* Converts a caller's struct to a copy. */
+/* Converts a caller's struct to core's. */
 rill_status rill__copy_3d_read(struct rill__copy_3d *out, const rill_copy_3d *copy);
 rill_status rill__fill_submit(struct rill__stream *stream, struct rill__fill_2d *fill);
 
@@ -82,7 +82,7 @@ rill_status rill__fill_line(struct rill__stream *stream, void *dst, const void *
 void rill__copy_split(const struct rill__copy_3d *copy, void *memory, struct rill__copy_3d *to_memory,
                       struct rill__copy_3d *from_memory);
 
-/* Does what rill__held_* do, for a copy; pageable ends are staged. */
+/* Does the same as rill__held_* for a copy; pageable ends are staged. */
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 
 /* Replaces the operation of a step of an execution object by a staged one, if it is a copy with a pageable end that the
@@ -98,7 +98,7 @@ rill_status rill__memory_unregister(struct rill__allocation *range);
 
 /* ---- core/memory/leaks.c ---- */
 
-/* Starts to record what the user creates on a device, and writes what was not released to standard error at exit. */
+/* Starts to record what the user creates on a device, and lists what was not released on standard error at exit. */
 bool rill__leaks_watch(struct rill__device *device);
 
 /* Lists live objects and allocations, at most `*count` of them, and sets `*count` to their total number.  Returns false

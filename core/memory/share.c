@@ -26,7 +26,7 @@ rill_status rill__memory_check_exportable(const struct rill__allocation *allocat
   return RILL_OK;
 }
 
-/* Adds what was opened to the map.  `p`: the address that the user gets. */
+/* Adds an import to the map.  `opened`: as the backend returned it; `p`: the address that the user gets. */
 static rill_status enter_import(struct rill__allocation *import, void *opened, void *p) {
   import->native = (uintptr_t)opened;
   import->pointer = (uintptr_t)p;

@@ -46,7 +46,7 @@ void rill__operation_unref(struct rill__operation *operation) {
   if (atomic_fetch_sub_explicit(&operation->refs, 1, memory_order_acq_rel) == 1) destroy_operation(operation);
 }
 
-/* The caller sets the union's member for the kind. */
+/* Creates an operation; the caller sets the union's member for the kind. */
 static rill_status new_operation(uint32_t kind, struct rill__device *device, const char *label, size_t extra,
                                  struct rill__operation **out) {
   const bool labelled = label != NULL && label[0] != '\0';

@@ -39,12 +39,12 @@ rill_status rill__operation_fill(struct rill__device *device, const struct rill_
                                  struct rill__operation **out);
 rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn fn, void *user,
                                       struct rill__operation **out);
-/* `kind`: RILL_NODE_EVENT_RECORD or RILL_NODE_EVENT_WAIT. */
+/* Creates a record or a wait.  `kind`: RILL_NODE_EVENT_RECORD or RILL_NODE_EVENT_WAIT. */
 rill_status rill__operation_event(uint32_t kind, struct rill__event *event, struct rill__operation **out);
-/* `kind`: RILL_NODE_ALLOC, which takes over the payload, or RILL_NODE_FREE. */
+/* Creates an allocation or a free.  `kind`: RILL_NODE_ALLOC, which takes over the payload, or RILL_NODE_FREE. */
 rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, void *memory,
                                    struct rill__payload *payload, struct rill__operation **out);
-/* Takes over the native graph. */
+/* Creates a node of other code's work.  Takes over the native graph. */
 rill_status rill__operation_foreign(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
 rill_status rill__operation_prefetch(struct rill__device *device, const void *p, size_t size,
                                      struct rill__operation **out);
@@ -76,7 +76,7 @@ static inline bool rill__operation_has_name(const struct rill__operation *operat
          strcmp(operation->launch.kernel->source->name, name) == 0;
 }
 
-/* "kernel", "copy" ... */
+/* Returns the name of a kind of node: "kernel", "copy" ... */
 const char *rill__node_kind_name(uint32_t kind);
 
 #endif

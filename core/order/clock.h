@@ -1,8 +1,7 @@
-/* Vector clocks: up to which position the work of each stream is known to precede something.
+/* Vector clocks: for each stream, the position up to which its work is known to precede something.
  *
  * A clock has a pair (stream, position) for each stream about which it knows more than the host does; the pairs are
- * sorted by stream.  Positions count the operations of a stream, starting at 1.
- */
+ * sorted by stream.  Positions count the operations of a stream, starting at 1. */
 #ifndef RILL_CORE_ORDER_CLOCK_H
 #define RILL_CORE_ORDER_CLOCK_H
 

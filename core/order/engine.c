@@ -270,8 +270,8 @@ void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uin
 
 /* ---- operations with memory ---- */
 
-/* If the operation exchanges signals with an earlier one, anything may come after everything that has been submitted so
- * far. */
+/* Notes an operation that exchanges signals with an earlier one: from then on, anything may be ordered after everything
+ * that has been submitted so far. */
 static void note_signals(struct rill__order *order, const struct rill__access_by *by,
                          const struct rill__order_range *ranges, size_t count) {
   bool signals = false;
@@ -360,7 +360,7 @@ static void drop_group(struct rill__numbered *item) {
 }
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
-/* Streams that continue start anew: their earlier work is forgotten for all memory. */
+/* Forgets all memory.  Streams that continue start anew, without their earlier work. */
 void rill__order_clear(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);

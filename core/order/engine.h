@@ -149,7 +149,7 @@ void rill__order_forget(struct rill__order *order, uintptr_t begin, size_t size)
 /* Treats all memory as new. */
 void rill__order_forget_all(struct rill__order *order);
 
-/* A free of the memory will itself wait for everything submitted to the stream so far. */
+/* Notes that a free of the memory will itself wait for everything submitted to the stream so far. */
 void rill__order_keep(struct rill__order *order, uint64_t stream, uintptr_t begin, size_t size);
 
 #endif

@@ -1,5 +1,4 @@
-/* Gates: operations that may not finish until the host has done something, which are host calls and kernels that
- * poll. */
+/* Gates: operations that may not finish until the host acts, which are host calls and kernels that poll. */
 #include "core/object/assert.h"
 #include "core/order/state.h"
 

@@ -1,4 +1,4 @@
-/* Converts operations of streams for the engine: the memory that they access, and what else they may do. */
+/* Describes operations of streams to the engine: the memory that they access, and their other effects. */
 #include "core/order/watch.h"
 #include "core/pool/blocks.h"
 #include "core/pool/pool.h"
@@ -105,7 +105,7 @@ static struct rill__order_range *note_range(struct noted *noted, const struct ri
   return &noted->ranges[noted->count++];
 }
 
-/* Rows in slices. passing: they are read before the call returns. */
+/* Rows in slices.  passing: the rows are read before the call returns. */
 struct rows {
   const void *p;
   size_t width, height, depth, pitch, slice_pitch;
@@ -294,8 +294,8 @@ static void submit_step(struct rill__journal *journal, const struct rill__stream
   send_to_engine(journal, &noted, op, false, 0);
 }
 
-/* A step follows one of the steps that it comes after, if no other step follows that one yet, and waits for the others.
- * The stream itself is the first of these lines. */
+/* The lines into which the steps of a graph are divided.  A step continues the line of one of its predecessors, if no
+ * other step continues that line yet, and waits for the other predecessors. The stream itself is the first line. */
 struct lines {
   const struct rill__stream *stream;
   uint64_t *of;     /* the timeline of each step */
@@ -342,7 +342,7 @@ static void submit_steps(struct rill__journal *journal, struct lines *lines, con
   }
 }
 
-/* A launch comes after earlier launches of the same object, on any stream. */
+/* Submits the steps of a launch.  A launch comes after earlier launches of the same object, on any stream. */
 static void submit_graph_launch(struct rill__journal *journal, const struct rill__stream *stream,
                                 const struct rill__graph_exec *exec) {
   struct lines lines = { .stream = stream };

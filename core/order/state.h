@@ -40,7 +40,7 @@ struct rill__order_event {
   uint64_t gate;
 };
 
-/* A device, and what preceded the ends of its streams that have ended. */
+/* A device, and the work that preceded the ends of its streams that have ended. */
 struct rill__order_group {
   struct rill__numbered base;
   struct rill__clock clock;

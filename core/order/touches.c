@@ -1,4 +1,4 @@
-/* The remembered accesses of memory, and how a new access is compared with them. */
+/* The remembered accesses of memory, and the comparison of a new access with them. */
 #include "core/backend.h"
 #include "core/object/assert.h"
 #include "core/order/state.h"
@@ -38,8 +38,8 @@ static bool is_before(const struct rill__touch *touch, const struct rill__timeli
   return touch->position <= rill__clock_get(&timeline->clock, touch->timeline->base.number);
 }
 
-/* Returns true if everything that is unordered with the touch, and conflicts with it, also conflicts as certainly with
- * a later touch with these properties. */
+/* Returns true if the touch is made redundant by a later touch with these properties: everything that is unordered with
+ * it, and conflicts with it, also conflicts as certainly with the later touch. */
 static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, uint64_t gate) {
   const bool atomic = (touch->how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
   const bool as_much = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);

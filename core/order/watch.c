@@ -133,8 +133,8 @@ static bool find_block(const struct rill__observed *what, struct rill__order_ran
   return begin == out->begin && allocation->kind != RILL_MEMORY_REGISTERED;
 }
 
-/* rill_free waits for the memory's device, or for all devices of the backend if the memory is pinned or managed.  If
- * work is held, the free is deferred, and the memory is forgotten. */
+/* Notes a free by the host.  rill_free waits for the memory's device, or for all devices of the backend if the memory
+ * is pinned or managed.  If work is held, the free is deferred, and the memory is forgotten. */
 static void tell_host_free(const struct rill__observed *what, struct rill__order_range *range) {
   const bool all = what->memory.kind != RILL_MEMORY_DEVICE;
   if (atomic_load(&rill__held_count) != 0) {
@@ -243,7 +243,8 @@ static rill_status after_operation(struct rill__observed *what, rill_status stat
 
 /* ---- accesses that kernels report ---- */
 
-/* If the host or other processes can see the memory, they may have ordered the operations that use it. */
+/* Describes an accessed range.  If the host or other processes can see the memory, they may have ordered the operations
+ * that use it. */
 static void look_up(const struct rill__accessed *accessed, struct rill__order_range *range, uint32_t *flags) {
   const bool writes = (accessed->how & (RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE)) != 0;
   *range = (struct rill__order_range){
@@ -266,7 +267,7 @@ static struct rill__order_range *look_up_all(const struct rill__accessed *access
   return ranges;
 }
 
-/* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Says so once. */
+/* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Prints a message once. */
 static void give_precision_up(uint64_t token) {
   static bool said;
   const char *label = NULL;

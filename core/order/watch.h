@@ -1,4 +1,4 @@
-/* RILL_CHECK=order: notifies the engine of what rill's objects do, and writes its findings. */
+/* RILL_CHECK=order: reports the operations of rill's objects to the engine, and writes its findings. */
 #ifndef RILL_CORE_ORDER_WATCH_H
 #define RILL_CORE_ORDER_WATCH_H
 

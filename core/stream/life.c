@@ -1,4 +1,4 @@
-/* Creating and destroying streams, and the objects that belong to one stream. */
+/* Creating and destroying streams, and the objects that belong to a single stream. */
 #include "core/stream/stream.h"
 
 #include "core/device/life.h"
@@ -96,7 +96,7 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
   struct rill__stream *none = NULL;
   if (atomic_compare_exchange_strong(&rill__core(device)->default_stream, &none, stream)) {
     *out = stream;
-  } else { /* another thread was faster */
+  } else { /* another thread has stored its object first */
     rill__object_retire(&stream->base);
     *out = none;
   }
@@ -149,7 +149,7 @@ rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__
     *out = event;
     /* The release of the stream may have looked for the event before it was stored. */
     if (!rill__object_is_live(&stream->base)) end_cached_event(stream);
-  } else { /* another thread was faster */
+  } else { /* another thread has stored its object first */
     rill__object_retire(&event->base);
     *out = none;
   }

@@ -1,4 +1,5 @@
-/* Streams by their native handles: imported streams, and streams of rill whose native handle was given out. */
+/* Streams by their native handles: imported streams, and streams of rill whose native handle was returned to the
+ * caller. */
 #include "core/stream/stream.h"
 
 #include "core/sync/streams.h"
@@ -94,7 +95,7 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
     return RILL_OK;
   }
   stream->owned = false;
-  rill__object_retire(&stream->base); /* another thread was faster, or there is no table */
+  rill__object_retire(&stream->base); /* another thread has imported it first, or there is no table */
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
   return RILL_OK;
 }

@@ -1,4 +1,4 @@
-/* The life of streams, and the objects that belong to one stream. */
+/* Creating and destroying streams, and the objects that belong to a single stream. */
 #ifndef RILL_CORE_STREAM_STREAM_H
 #define RILL_CORE_STREAM_STREAM_H
 
@@ -30,7 +30,7 @@ rill_status rill__stream_import(struct rill__device *device, uintptr_t native, c
 
 /* Lets rill_stream_import find a stream that rill created by its native handle. */
 rill_status rill__native_list(struct rill__stream *stream, uintptr_t native);
-/* Removes it again, once no call uses the stream. */
+/* Removes a stream from the table, once no call uses the stream. */
 void rill__native_unlist(struct rill__stream *stream);
 
 #endif

@@ -37,7 +37,8 @@ static inline bool rill__known_complete(struct rill__event *event) {
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
-/* Notes that the driver has reported the event's record as complete.  `asked` and `where` are from before the query. */
+/* Notes that the driver has reported the event's record as complete.  `asked` and `where` were read before the query.
+ */
 static inline void rill__event_seen(struct rill__event *event, const struct rill__completion_query *asked,
                                     const struct rill__recorded *where) {
   const bool same = rill__completion_remember(&rill__core(event)->work, asked);
@@ -184,7 +185,7 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   return status;
 }
 
-/* Records what other code is about to submit to the stream.  The note is numbered like an operation. */
+/* Records the work that other code is about to submit to the stream.  The note is numbered like an operation. */
 void rill__record_note(struct rill__thread *self, struct rill__stream *stream, const rill_stream_note *note);
 
 rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);

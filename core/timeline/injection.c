@@ -14,7 +14,7 @@ enum { CORE_PUSH = 9, CORE_POP = 11, MOST_FUNCTIONS = 16 };
 typedef void any_function(void);
 typedef any_function **const *function_table; /* entry 0 is NULL */
 
-/* The number of functions of each module, plus one; and the functions, which the profiler sets. */
+/* The number of functions of each module, plus one.  `functions` is filled in by the profiler. */
 static const unsigned module_sizes[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
 static any_function *functions[MODULES][MOST_FUNCTIONS];
 static any_function **entries[MODULES][MOST_FUNCTIONS + 1];

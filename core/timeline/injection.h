@@ -1,5 +1,5 @@
 /* NVTX 3 has no library.  Each library that uses NVTX opens the profiler's library, which NVTX_INJECTION64_PATH names,
- * and passes it tables of pointers; the profiler sets the functions that it wants to be called. */
+ * and passes tables of pointers to it; the profiler fills in the functions that it handles. */
 #ifndef RILL_CORE_TIMELINE_INJECTION_H
 #define RILL_CORE_TIMELINE_INJECTION_H
 

@@ -1,14 +1,13 @@
 /* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
  * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
- * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed only loses what
- * became complete since then.
+ * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed loses only the
+ * records that became complete since then.
  *
  * Invariants
  * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has
  *   `writing` switches the lists, and writes the other one.
- * - A thread that finds the list full writes the lists itself, so no call is dropped.
- */
+ * - A thread that finds the list full writes the lists itself, so no call is dropped. */
 #include "core/timeline/timeline.h"
 
 #include "core/held/held.h"
@@ -121,7 +120,7 @@ static void write_all(bool wait) {
   write_calls();
 }
 
-/* Waits for the next tick, or until something has to be done at once.  Returns false when the trace ends. */
+/* Waits for the next tick, or until the thread is needed at once.  Returns false when the trace ends. */
 static bool rest(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -141,7 +140,8 @@ static bool rest(void) {
 }
 
 static void *write_trace(void *unused) {
-  if (rill__thread_attach() == NULL) return unused; /* the thread that ends the trace writes it */
+  if (rill__thread_attach() == NULL)
+    return unused; /* without a record, the thread that ends the trace writes it instead */
   rill__errors_suspend();
   while (rest()) {
     write_all(false);
@@ -305,7 +305,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   }
   if (!atomic_exchange(&ends_with_process, true)) (void)atexit(end_with_process);
   rill__trace_now_is_zero();
-  pthread_mutex_lock(&counts_lock); /* calls that the last trace saw begin may still end */
+  pthread_mutex_lock(&counts_lock); /* calls that began during the last trace may still end */
   memset(counts, 0, sizeof counts);
   pthread_mutex_unlock(&counts_lock);
   rill__trace_renew();

@@ -1,4 +1,4 @@
-/* The trace: what ran when, written to a file as it becomes known (rill/trace.h). */
+/* The trace: which operations and calls ran when, written to a file as it becomes known (rill/trace.h). */
 #ifndef RILL_CORE_TIMELINE_TIMELINE_H
 #define RILL_CORE_TIMELINE_TIMELINE_H
 
@@ -19,7 +19,7 @@ rill_status rill__timeline_stop(bool wait);
 void rill__timeline_range_push(const char *name);
 void rill__timeline_range_pop(void);
 
-/* Note what other code does with a stream (rill/diagnose.h). */
+/* Note the work of other code on a stream (rill/diagnose.h). */
 void rill__timeline_note_begin(struct rill__stream *stream, const rill_stream_note *note);
 void rill__timeline_note_end(struct rill__stream *stream);
 void rill__timeline_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin_ns,

@@ -31,7 +31,7 @@ struct track {
   _Atomic uint32_t asking;
   /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
   uint64_t submitted;
-  /* operations for which the driver is still not queried, because the stream was recently idle */
+  /* operations for which the driver is not queried yet, because the stream was recently idle */
   _Atomic uint32_t not_asked;
   struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
@@ -254,7 +254,7 @@ void rill__trace_end(const struct rill__observed *what, struct rill__trace_item 
   add_to_track(track, item);
   const uint64_t submitted = rill__submission_count(&rill__core(stream)->work);
   if (!point) track->latest = item;
-  if (!point || track->submitted + 1 == submitted) track->submitted = submitted; /* a record takes no time */
+  if (!point || track->submitted + 1 == submitted) track->submitted = submitted; /* a record or wait takes no time */
   track->users--;
   pthread_mutex_unlock(&tracks_lock);
 }
@@ -312,8 +312,8 @@ void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *n
 
 /* ---- writing what is complete ---- */
 
-/* Returns true if the first `count` operations are complete or will never be.  Only the last operation with an event is
- * queried. */
+/* Returns true if the first `count` operations are complete or will never complete.  Only the last operation with an
+ * event is queried. */
 static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count, bool wait) {
   bool ready = true;
   while (count > 0 && items[count - 1]->end == NULL) count--;
@@ -429,7 +429,7 @@ void rill__trace_harvest(bool wait) {
       if (next == NULL) break;
       if (taken != NULL) {
         harvest_track(taken, wait);
-      } else if (wait) { /* another thread has it for a moment */
+      } else if (wait) { /* another thread is harvesting it at the moment */
         done--;
         (void)sched_yield();
       }

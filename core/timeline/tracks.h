@@ -43,7 +43,7 @@ struct rill__trace_item;
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t now);
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status);
 
-/* Note what other code does with the stream (rill/diagnose.h): between the first two calls, of which the second ends
+/* Note the work of other code on the stream (rill/diagnose.h): between the first two calls, of which the second ends
  * the latest note of the stream, or from one time of the trace to another. */
 void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note *note);
 void rill__trace_note_end(struct rill__stream *stream);
@@ -52,7 +52,7 @@ void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *n
 /* Writes the operations that are complete.  `wait`: waits for all operations and writes them. */
 void rill__trace_harvest(bool wait);
 
-/* Returns true at intervals while so much is pending that the thread of the trace should start early. */
+/* Returns true, at intervals, if so much is pending that the thread of the trace should start early. */
 bool rill__trace_has_many(void);
 
 /* Drops the pending operations and returns their number. */

@@ -20,7 +20,7 @@ bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *d
   return used;
 }
 
-/* Call it under the lock. */
+/* Returns true if no held operation precedes the free any more.  Call it under the lock. */
 static bool is_due(const struct rill__deferred_free *deferred) {
   return deferred != NULL && rill__held_oldest() > deferred->serial;
 }
@@ -39,8 +39,7 @@ static struct rill__deferred_free *take_due(struct rill__device *device) {
   return list;
 }
 
-/* Returns deferred frees to the front of the list: everything that was added meanwhile is younger, or of the same
- * age. */
+/* Returns deferred frees to the front of the list: those added meanwhile are younger or of the same age. */
 static void put_deferred_back(struct rill__device *device, struct rill__deferred_free *list) {
   struct rill__deferred_free *last = list;
   while (last->next != NULL) last = last->next;

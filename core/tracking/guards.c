@@ -172,7 +172,7 @@ static void report_bytes(struct rill__guard *guard, const struct difference *fou
   pthread_mutex_unlock(&guards->lock);
 }
 
-/* Checks both zones.  A batch from a short list may contain a guard twice. */
+/* Checks both zones.  A batch from a short list may contain the same guard twice. */
 static void look_at_zones(struct rill__guard *guard, const unsigned char *front, const unsigned char *back) {
   char place[120];
   if (guard->reported) return;
@@ -384,7 +384,7 @@ static void begin_turn(struct rill__guards *guards) {
   pthread_mutex_lock(&guards->turn);
   RILL_ASSERT(atomic_load(&guards->whose) == NULL, "there is one turn at a time");
   atomic_store(&guards->whose, rill__self);
-  rill__errors_suspend(); /* memory that cannot be compared is no failure of the call */
+  rill__errors_suspend(); /* a guard whose memory cannot be compared does not fail this call */
 }
 
 static void end_turn(struct rill__guards *guards) {
@@ -518,10 +518,10 @@ bool rill__guard_end(struct rill__guard *guard, bool keeps) {
   return keeps;
 }
 
-/* What to release: everything beyond the limit, or everything (`all`), of one pool or of all. */
+/* Selects the memory to release: everything beyond the limit, or everything (`all`), of one pool or of all. */
 struct release {
   bool all;
-  const struct rill__object *pool; /* NULL: of all pools and of no pool */
+  const struct rill__object *pool; /* NULL: memory of every pool, and of rill_alloc */
   enum rill__guard_wait wait;
 };
 

@@ -21,8 +21,7 @@
  *   the lock.  The turn is held while the device's own stream works, which waits for no other work.
  * - The memory of a KEPT guard is released, and the guard is freed, by the thread that removed it from the list in its
  *   turn.
- * - A guard that is dropped while another thread compares it (`pins`) is freed by that thread.
- */
+ * - A guard that is dropped while another thread compares it (`pins`) is freed by that thread. */
 #ifndef RILL_CORE_TRACKING_GUARDS_H
 #define RILL_CORE_TRACKING_GUARDS_H
 
@@ -80,9 +79,9 @@ rill_status rill__guard_new(struct rill__device *device, struct rill__guard **ou
 /* Frees a guard whose allocation was not made, or that is in no list. */
 void rill__guard_free(struct rill__guard *guard);
 
-/* Adds the guard of a new allocation to the list.  The caller has set begin, size, kind and everything else that is
- * known.  If `zoned` is set, the allocation has both zones, and they are written now: on `stream`, or immediately if it
- * is NULL, when no work may use the memory. */
+/* Adds the guard of a new allocation to the list.  The caller has set begin, size, kind and all other known fields.  If
+ * `zoned` is set, the allocation has both zones, and they are written now: on `stream`, or immediately if it is NULL,
+ * when no work may use the memory. */
 void rill__guard_enter(struct rill__guard *guard, struct rill__stream *stream);
 
 /* Called before and after an operation that moves an allocation's pages but not its zones, which are then written

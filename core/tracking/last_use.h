@@ -28,7 +28,7 @@ void rill__last_uses_free(struct rill__last_use *list);
 bool rill__last_use_note(struct rill__last_uses *uses, struct rill__last_use *last_use, struct rill__last_use **dead);
 void rill__last_uses_clear(struct rill__last_uses *uses);
 
-/* Blocks until the driver has finished the work before all of them, none of which is held any more.  Call it outside
+/* Blocks until the driver has finished the work before all last uses, none of which may still be held.  Call it outside
  * epochs. */
 rill_status rill__last_uses_wait(const struct rill__last_uses *uses);
 

@@ -59,7 +59,7 @@ struct rill__allocation {
   bool imported;
   uintptr_t pointer;
   struct rill__allocation *same;
-  /* The range that the driver allocated: the same, or a larger one because of alignment. */
+  /* The range that the driver allocated, which is the same or a larger one because of alignment. */
   uintptr_t native;
   size_t native_size; /* without a red zone */
   /* work that has to end before rill_free frees the memory; not used for pools; guarded by the writers' lock while the
