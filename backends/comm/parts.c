@@ -4,7 +4,7 @@
  * has reached the part, and then a wait for the part's gate, an event that has not been recorded.  The stream is
  * therefore held, and no worker of the device blocks.  The engine's thread records the gate when the part's last
  * operation has ended.  If an operation was dropped, it fails the stream and releases the gate without recording it,
- * which fails the held work behind the gate. */
+ * which fails the held work after the gate. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>

@@ -242,7 +242,7 @@ static bool mentions(const struct rill__compile *request, const char *const *wor
 }
 
 /* Returns true if the threads of a block may synchronize.  Each thread then runs on its own stack. */
-static bool may_meet(const struct rill__compile *request) {
+static bool may_synchronize(const struct rill__compile *request) {
   static const char *const words[] = { "__sync",      "rill_shuffle",   "rill_vote",     "rill_lane",
                                        "rill_ballot", "rill_warp_sync", "rill_exchange", "##" };
   return mentions(request, words, sizeof words / sizeof words[0]);
@@ -322,7 +322,7 @@ static const char **make_words(const struct command *command, const struct place
   for (size_t i = 0; i < FLAGS; i++) words[n++] = flags[i];
   if (march[0] != '\0') words[n++] = march;
   words[n++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
-  words[n++] = may_meet(request) ? "-DRILL_LOOPS=0" : "-DRILL_LOOPS=1";
+  words[n++] = may_synchronize(request) ? "-DRILL_LOOPS=0" : "-DRILL_LOOPS=1";
   words[n++] = "-DRILL_STACKS_LATER=1";
   if (!may_have_helpers(request)) words[n++] = "-DRILL_HELPERS_READ_INDEX=0";
   words[n++] = request->debug ? "-g" : "-Wl,-S"; /* symbols are kept: symbols.c finds variables by them */

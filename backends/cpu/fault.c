@@ -34,7 +34,7 @@ static int index_of(int number) {
 
 /* Takes the default action.  A faulting instruction runs again when the handler returns, and faults again; a signal
  * that a process sent has to be sent again. */
-static void do_as_the_system_does(int number, siginfo_t *info) {
+static void take_default_action(int number, siginfo_t *info) {
   struct sigaction as_usual;
   memset(&as_usual, 0, sizeof as_usual);
   as_usual.sa_handler = SIG_DFL;
@@ -47,7 +47,7 @@ static void pass_on(int number, siginfo_t *info, void *context) {
   const bool sent = info->si_code <= 0; /* not raised by an instruction */
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN && sent) return;
   if ((action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
-    do_as_the_system_does(number, info);
+    take_default_action(number, info);
     return;
   }
   if ((action.sa_flags & (int)SA_RESETHAND) != 0) {
@@ -70,7 +70,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     worker->fault.number = number;
     worker->fault.code = info->si_code;
     worker->fault.address = (uintptr_t)info->si_addr;
-    rill__cpu_workers_fall(worker);
+    rill__cpu_workers_park_faulted(worker);
   }
   pass_on(number, info, context);
 }

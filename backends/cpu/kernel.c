@@ -111,7 +111,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 }
 
 /* `at`: index of the block. */
-static void lose_what_waits(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
+static void lose_deadlocked(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
        "%s, block (%u, %u, %u): threads are deadlocked, %u at a barrier of "
        "the block and %u in a function of their warp",
@@ -119,7 +119,7 @@ static void lose_what_waits(const struct launch *launch, const uint32_t at[3], u
 }
 
 static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
-  lose_what_waits(running_kernel.launch, running_kernel.block->index, at_barrier, in_warp);
+  lose_deadlocked(running_kernel.launch, running_kernel.block->index, at_barrier, in_warp);
   longjmp(running_kernel.out, 1);
 }
 
@@ -190,7 +190,7 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   if (RILL__LIKELY(!end.given_up)) return true;
   rill__cpu_fibers_free(&worker->fibers, SIZE_MAX);
   if (end.at_barrier + end.in_warp > 0) { /* otherwise assert_failed has reported it */
-    lose_what_waits(launch, block->index, end.at_barrier, end.in_warp);
+    lose_deadlocked(launch, block->index, end.at_barrier, end.in_warp);
   }
   return false;
 }

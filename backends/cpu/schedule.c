@@ -149,7 +149,7 @@ static void unlock_schedule(void) {
 /* ---- host threads ---- */
 
 /* Called under the lock, which it releases.  Returns when the request is answered, or at `until` if that is not 0. */
-static void ask_schedule(struct request *request, uint64_t until) {
+static void submit_request(struct request *request, uint64_t until) {
   schedule.asked++;
   schedule.unasked = 0;
   request->next = schedule.requests;
@@ -170,28 +170,28 @@ static void ask_schedule(struct request *request, uint64_t until) {
   }
 }
 
-static void ask_for_steps(bool query) {
+static void request_steps(bool query) {
   if (rill__in_host_call) return;
   struct request request = { .queue = NULL };
   cpu_acquire(&schedule.lock);
   if (draw_below(256) < schedule.early)
     request.steps = schedule.most == ALL_STEPS ? ALL_STEPS : 1 + draw_below(schedule.most);
   if (query && request.steps == 0) request.steps = draw_below(2);
-  ask_schedule(&request, 0);
+  submit_request(&request, 0);
 }
 
-void rill__cpu_schedule_submitted(void) { ask_for_steps(false); }
-void rill__cpu_schedule_queried(void) { ask_for_steps(true); }
+void rill__cpu_schedule_submitted(void) { request_steps(false); }
+void rill__cpu_schedule_queried(void) { request_steps(true); }
 
 bool rill__cpu_schedule_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns) {
   const bool forever = ns > UINT64_MAX / 4;
   if (ns == 0) {
-    ask_for_steps(true);
+    request_steps(true);
   } else {
     struct request request = { .queue = queue, .number = number };
     const uint64_t until = forever ? 0 : cpu_now() + ns;
     cpu_acquire(&schedule.lock);
-    ask_schedule(&request, until);
+    submit_request(&request, until);
   }
   return cpu_queue_reached(queue, number);
 }

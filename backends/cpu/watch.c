@@ -48,7 +48,7 @@ rill_status rill__cpu_workers_start_watcher(void) {
 
 /* From here on the watcher owns the worker.  The pushed worker is not missed, because the watcher clears `watch` before
  * it reads `fallen`. */
-_Noreturn void rill__cpu_workers_fall(struct cpu_worker *public) {
+_Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *public) {
   static _Atomic uint32_t never;
   struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;
   worker->next_fallen = atomic_load(&rill__cpu_workers.fallen);
@@ -59,7 +59,7 @@ _Noreturn void rill__cpu_workers_fall(struct cpu_worker *public) {
   for (;;) rill__cpu_sleep(&never, 0, NULL);
 }
 
-static void bury(struct cpu_worker *worker) {
+static void clean_up_worker(struct cpu_worker *worker) {
   rill__cpu_fault_report(worker);
   cpu_acquire(&rill__cpu_workers.lock);
   rill__cpu_workers_count_out(worker);
@@ -70,7 +70,7 @@ static void bury(struct cpu_worker *worker) {
 }
 
 /* Reports the oldest fault first, because it is the cause of the others. */
-static void bury_fallen(void) {
+static void clean_up_faulted(void) {
   struct cpu_workers_worker *list = atomic_exchange(&rill__cpu_workers.fallen, NULL), *fallen = NULL;
   if (list == NULL) return;
   while (list != NULL) {
@@ -79,7 +79,7 @@ static void bury_fallen(void) {
     worker->next_fallen = fallen;
     fallen = worker;
   }
-  for (; fallen != NULL; fallen = fallen->next_fallen) bury(&fallen->public);
+  for (; fallen != NULL; fallen = fallen->next_fallen) clean_up_worker(&fallen->public);
   rill__cpu_queues_abort();
 }
 
@@ -87,7 +87,7 @@ static void bury_fallen(void) {
 
 /* Starts workers if no queue was taken since the last tick: a quarter more each time, so that even many blocking
  * operations are soon outnumbered.  Returns false if no queue is ready. */
-static bool look_after(uint64_t *turns) {
+static bool start_more_workers(uint64_t *turns) {
   cpu_acquire(&rill__cpu_workers.lock);
   const bool ready = rill__cpu_workers.ready_count > 0;
   uint32_t more = ready && rill__cpu_workers.turns == *turns ? rill__cpu_workers.workers / 4 + 1 : 0;
@@ -107,16 +107,16 @@ static void *watch(void *unused) {
   (void)unused;
   rill__errors_suspend(); /* allocates the error record now: malloc may be unusable after a fault */
   for (;;) {
-    bury_fallen();
+    clean_up_faulted();
     while (atomic_load_explicit(&rill__cpu_workers.watch, memory_order_acquire) == 0)
       rill__cpu_sleep(&rill__cpu_workers.watch, 0, NULL);
-    bury_fallen();
+    clean_up_faulted();
     uint64_t turns = UINT64_MAX;
     do {
       const struct timespec tick = cpu_timespec(TICK_NS);
       (void)nanosleep(&tick, NULL);
-      bury_fallen();
-    } while (look_after(&turns));
+      clean_up_faulted();
+    } while (start_more_workers(&turns));
   }
   return NULL;
 }

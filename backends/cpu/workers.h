@@ -79,7 +79,7 @@ bool rill__cpu_workers_may_spin(void);
 rill_status rill__cpu_workers_start_watcher(void);
 
 /* Parks the calling worker for good.  Called in the signal handler. */
-_Noreturn void rill__cpu_workers_fall(struct cpu_worker *worker);
+_Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *worker);
 
 /* Starts another worker.  Returns false if there are too many or it could not be started. */
 bool rill__cpu_workers_add(void);

@@ -80,7 +80,7 @@ typedef unsigned int gpu_word;
 /* Work on a stream's handle needs no current context, and every call after a fault returns immediately. */
 #define GPU_WORK_NEEDS_CURRENT false
 #define GPU_MAY_HANG_AFTER_FAULT false
-#define GPU_EVENTS_LOOK_AT_STREAMS false
+#define GPU_EVENTS_ACCESS_STREAMS false
 #define GPU_MAY_IGNORE_RELAXED false
 #define GPU_SYNCHRONIZE_BREAKS_ALL false
 #define GPU_PITCHED_COPIES_READ_LATE false
@@ -155,7 +155,7 @@ static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
   return true;
 }
 
-static inline bool gpu_vendor_questions_break_captures(void) { return false; }
+static inline bool gpu_vendor_queries_break_captures(void) { return false; }
 
 static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) { return (CUstream)native; }
 

@@ -32,7 +32,7 @@ static uintptr_t gpu_event_native(struct rill__event *event) { return (uintptr_t
 
 /* An event that was last recorded in a capture has no state to query, even if the capture has ended.  One driver
  * reports this during the capture, and an invalid value afterwards. */
-static rill_status fail_question(struct rill__event *event, gpu_result result, const char *symbol) {
+static rill_status fail_query(struct rill__event *event, gpu_result result, const char *symbol) {
   if (result == GPU_INVALID_VALUE || result == GPU_CAPTURED_EVENT) {
     return rill__fail_native(RILL_ERROR_NOT_RECORDED, result, gpu_vendor_error_name(result),
                              "%s was last recorded in a capture" RILL_HINT "record it outside of captures",
@@ -51,79 +51,79 @@ static rill_status fail_captured(const struct rill__event *event) {
 }
 
 /* What a query of an event depends on besides its native event. */
-struct question {
+struct event_query {
   uint64_t place;
   bool imported, foreign;
 };
 
-static struct question question_of(struct rill__event *event) {
-  return (struct question){ .place = atomic_load_explicit(&gpu_event_of(event)->place, memory_order_acquire),
-                            .imported = event->imported,
-                            .foreign = atomic_load(&event->foreign) };
+static struct event_query query_of(struct rill__event *event) {
+  return (struct event_query){ .place = atomic_load_explicit(&gpu_event_of(event)->place, memory_order_acquire),
+                               .imported = event->imported,
+                               .foreign = atomic_load(&event->foreign) };
 }
 
 /* Returns true if the stream of the last record was destroyed or reused, which means that the event is complete;
  * otherwise sets the stream's handle.  An event that other code may record is queried as long as that is safe; an
  * imported event is always queried, because its owner records it. */
-static bool is_over(const struct question *question, gpu_stream_handle *stream) {
-  const enum gpu_place_state state = gpu_look_at_place(question->place, stream);
-  if (RILL__LIKELY(state == GPU_PLACE_LIVES) || question->imported) return false;
-  return state == GPU_PLACE_DESTROYED || !question->foreign;
+static bool is_over(const struct event_query *query, gpu_stream_handle *stream) {
+  const enum gpu_place_state state = gpu_read_place(query->place, stream);
+  if (RILL__LIKELY(state == GPU_PLACE_LIVES) || query->imported) return false;
+  return state == GPU_PLACE_DESTROYED || !query->foreign;
 }
 
 bool gpu_event_is_over(struct rill__event *event) {
   gpu_stream_handle stream;
-  if (!GPU_EVENTS_LOOK_AT_STREAMS) return false;
-  const struct question question = question_of(event);
-  return is_over(&question, &stream);
+  if (!GPU_EVENTS_ACCESS_STREAMS) return false;
+  const struct event_query query = query_of(event);
+  return is_over(&query, &stream);
 }
 
-/* Used if GPU_EVENTS_LOOK_AT_STREAMS.  Determines the state of an event without the runtime, or whether the runtime may
- * be queried.  Call it between gpu_look_begin and gpu_look_end. */
-enum answer { ASK, COMPLETE, REFUSED };
-static enum answer look(const struct question *question) {
+/* Used if GPU_EVENTS_ACCESS_STREAMS.  Determines the state of an event without the runtime, or whether the runtime may
+ * be queried.  Call it between gpu_access_begin and gpu_access_end. */
+enum answer { QUERY, COMPLETE, REFUSED };
+static enum answer decide_query(const struct event_query *query) {
   gpu_stream_handle stream = (gpu_stream_handle)NULL;
   gpu_capture_status capture = GPU_CAPTURE_NONE;
-  if (is_over(question, &stream)) return COMPLETE;
+  if (is_over(query, &stream)) return COMPLETE;
   if (stream == (gpu_stream_handle)NULL || !atomic_load_explicit(&rill__is_shared, memory_order_relaxed) ||
-      !gpu_vendor_questions_break_captures()) {
-    return ASK;
+      !gpu_vendor_queries_break_captures()) {
+    return QUERY;
   }
   const bool capturing =
       GPU_CALL(stream_is_capturing, (stream, &capture)) == GPU_SUCCESS && capture != GPU_CAPTURE_NONE;
-  return capturing ? REFUSED : ASK;
+  return capturing ? REFUSED : QUERY;
 }
 
 bool gpu_mark_is_over(uint64_t place) {
-  const struct question question = { .place = place };
+  const struct event_query query = { .place = place };
   gpu_stream_handle stream;
-  return GPU_EVENTS_LOOK_AT_STREAMS && is_over(&question, &stream);
+  return GPU_EVENTS_ACCESS_STREAMS && is_over(&query, &stream);
 }
 
 bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place) {
-  if (!GPU_EVENTS_LOOK_AT_STREAMS) return GPU_CALL(event_query, (mark)) == GPU_SUCCESS;
-  const struct question question = { .place = place };
-  const int looking = gpu_look_begin();
-  const enum answer answer = look(&question);
-  const bool complete = answer == COMPLETE || (answer == ASK && GPU_CALL(event_query, (mark)) == GPU_SUCCESS);
-  gpu_look_end(looking);
+  if (!GPU_EVENTS_ACCESS_STREAMS) return GPU_CALL(event_query, (mark)) == GPU_SUCCESS;
+  const struct event_query query = { .place = place };
+  const int access = gpu_access_begin();
+  const enum answer answer = decide_query(&query);
+  const bool complete = answer == COMPLETE || (answer == QUERY && GPU_CALL(event_query, (mark)) == GPU_SUCCESS);
+  gpu_access_end(access);
   return complete;
 }
 
 /* Returns GPU_SUCCESS if the event is complete.  Sets `refused` if the event must not be queried. */
 static gpu_result gpu_event_query(struct rill__event *event, bool *refused) {
   gpu_result result = GPU_SUCCESS;
-  enum answer answer = ASK;
-  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-  if (GPU_EVENTS_LOOK_AT_STREAMS) {
-    const struct question question = question_of(event);
-    answer = look(&question);
+  enum answer answer = QUERY;
+  const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
+  if (GPU_EVENTS_ACCESS_STREAMS) {
+    const struct event_query query = query_of(event);
+    answer = decide_query(&query);
   }
   *refused = answer == REFUSED;
-  if (RILL__LIKELY(answer == ASK)) {
+  if (RILL__LIKELY(answer == QUERY)) {
     GPU_RUN(result, event->base.device, false, event_query, (gpu_event_of(event)->native));
   }
-  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  if (GPU_EVENTS_ACCESS_STREAMS) gpu_access_end(access);
   return result;
 }
 
@@ -133,7 +133,7 @@ static rill_status gpu_event_is_ready(struct rill__event *event, bool *out) {
   if (RILL__UNLIKELY(refused)) return fail_captured(event);
   *out = result == GPU_SUCCESS;
   if (*out || result == GPU_NOT_READY) return RILL_OK;
-  return fail_question(event, result, gpu_symbols.event_query);
+  return fail_query(event, result, gpu_symbols.event_query);
 }
 
 static rill_status synchronize_for(struct rill__event *event, uint64_t ns) {
@@ -144,23 +144,23 @@ static rill_status synchronize_for(struct rill__event *event, uint64_t ns) {
     if (!gpu_backoff_again(&backoff)) return gpu_fail_unfinished("event", ns);
   }
   if (refused) return fail_captured(event);
-  return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_query);
+  return result == GPU_SUCCESS ? RILL_OK : fail_query(event, result, gpu_symbols.event_query);
 }
 
 static rill_status gpu_event_synchronize(struct rill__event *event, uint64_t ns) {
   gpu_result result = GPU_SUCCESS;
   if (ns != RILL__FOREVER) return synchronize_for(event, ns);
-  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-  const struct question question = question_of(event);
-  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(&question) : ASK;
-  if (answer == ASK) {
+  const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
+  const struct event_query query = query_of(event);
+  const enum answer answer = GPU_EVENTS_ACCESS_STREAMS ? decide_query(&query) : QUERY;
+  if (answer == QUERY) {
     GPU_RUN(result, event->base.device, false, event_synchronize, (gpu_event_of(event)->native));
   }
-  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  if (GPU_EVENTS_ACCESS_STREAMS) gpu_access_end(access);
   if (answer == REFUSED) return fail_captured(event);
-  /* The mode is relaxed, so the refusal did no harm; see ask_by_event (stream.c). */
+  /* The mode is relaxed, so the refusal did no harm; see query_by_event (stream.c). */
   if (GPU_MAY_IGNORE_RELAXED && result == GPU_CAPTURE_UNSUPPORTED) return synchronize_for(event, RILL__FOREVER);
-  return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_synchronize);
+  return result == GPU_SUCCESS ? RILL_OK : fail_query(event, result, gpu_symbols.event_synchronize);
 }
 
 /* Core knows whether its own events have timing and were recorded.  For imported events only the driver knows, and it

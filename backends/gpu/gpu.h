@@ -55,9 +55,9 @@
 #define gpu_mark_is_over GPU_NAME(mark_is_over)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_is_captured GPU_NAME(is_captured)
-#define gpu_look_at_place GPU_NAME(look_at_place)
-#define gpu_look_begin GPU_NAME(look_begin)
-#define gpu_look_end GPU_NAME(look_end)
+#define gpu_read_place GPU_NAME(read_place)
+#define gpu_access_begin GPU_NAME(access_begin)
+#define gpu_access_end GPU_NAME(access_end)
 #define gpu_module_table GPU_NAME(module_table)
 #define gpu_native_create GPU_NAME(native_create)
 #define gpu_native_end GPU_NAME(native_end)
@@ -84,7 +84,7 @@ enum { GPU_SPARE_CLOSURES = 8, GPU_POOL_LEVELS = 8 };
 struct gpu_native {
   gpu_stream_handle handle;
   uint32_t index;
-  uint32_t ended_turn; /* turn of gpu_look_begin when the stream was retired */
+  uint32_t ended_turn; /* turn of gpu_access_begin when the stream was retired */
   uint64_t ended_at;   /* epoch of its retirement while it waits for destruction; otherwise 0 */
   _Atomic uint64_t generation;
   _Atomic uint64_t first; /* first generation of the handle; UINT64_MAX from before its destruction on */
@@ -123,7 +123,7 @@ struct gpu_stream {
   pthread_mutex_t constants_lock; /* held during a launch with constants */
 };
 
-/* `place` is the stream of the last record if GPU_EVENTS_LOOK_AT_STREAMS. If two threads record an event at the same
+/* `place` is the stream of the last record if GPU_EVENTS_ACCESS_STREAMS. If two threads record an event at the same
  * time on two streams, the places that they write also differ in the turn. */
 struct gpu_event {
   gpu_event_handle native;
@@ -300,8 +300,8 @@ void gpu_native_forget(struct gpu_native *native);
 bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse);
 
 /* Enclose an access to an event's place and a vendor call for that event. */
-int gpu_look_begin(void);
-void gpu_look_end(int slot);
+int gpu_access_begin(void);
+void gpu_access_end(int slot);
 /* Returns whether the stream of the event's last record was destroyed; if so the event is complete. */
 bool gpu_event_is_over(struct rill__event *event);
 /* The first function does the same for an internal native event that was last recorded on the stream of `place`. The
@@ -310,7 +310,7 @@ bool gpu_mark_is_over(uint64_t place);
 bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place);
 /* Returns the state of the stream of a place, and the handle of its native stream, or NULL if the place has none. */
 enum gpu_place_state { GPU_PLACE_LIVES, GPU_PLACE_USED_AGAIN, GPU_PLACE_DESTROYED };
-enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle);
+enum gpu_place_state gpu_read_place(uint64_t place, gpu_stream_handle *handle);
 
 #pragma GCC visibility pop
 

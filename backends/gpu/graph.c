@@ -304,11 +304,11 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
     RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
                  "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
                  "launch it there again first");
-    const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+    const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
     if (!gpu_mark_is_over(part->mark->place)) {
       GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark->event, 0));
     }
-    if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+    if (GPU_EVENTS_ACCESS_STREAMS) gpu_access_end(access);
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
   }
   struct gpu_mark *mark = part->mark;

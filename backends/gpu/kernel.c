@@ -16,7 +16,7 @@ static void read_required_cluster(struct rill__kernel *kernel) {
 }
 
 /* Adds the arguments that the driver reports; if it cannot report them, they stay unknown.  Call it inside a scope. */
-static gpu_result ask_for_args(struct rill__kernel *kernel) {
+static gpu_result query_args(struct rill__kernel *kernel) {
   enum { MOST = 4096 }; /* exceeds the limits of all vendors */
   rill_bundle_kernel *source = kernel->own.kernels;
   for (size_t i = 0; i < MOST; i++) {
@@ -50,7 +50,7 @@ static rill_status gpu_kernel_find(struct rill__kernel *kernel) {
     read_required_cluster(kernel);
   }
   const bool found = result == GPU_SUCCESS;
-  if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = ask_for_args(kernel);
+  if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = query_args(kernel);
   gpu_leave(&scope);
   RILL_REQUIRE(result != GPU_NOT_FOUND, RILL_ERROR_NOT_FOUND, "the image that was loaded has no kernel \"%s\"",
                kernel->name);

@@ -4,14 +4,14 @@
  * stream is destroyed and its work is done.  The next rill stream of the same priority and kind takes it.  All other
  * streams that rill owns are destroyed.
  *
- * If GPU_EVENTS_LOOK_AT_STREAMS, the runtime accesses the stream on which an event was last recorded, even if that
+ * If GPU_EVENTS_ACCESS_STREAMS, the runtime accesses the stream on which an event was last recorded, even if that
  * stream no longer exists.  Each event therefore notes the stream, and rill itself answers queries for events of
  * streams that have ended, whose work was complete at that time.
  *
  * Invariant: `generation` belongs to the rill stream that uses the native stream now.  It is incremented when that
  * stream has ended and its work is complete, before the native stream is destroyed or reused.  A native stream is
  * destroyed only after all calls have returned that may have seen the old generation.  Such a call reads it inside an
- * epoch (core/object/thread.h) or, if it blocks, between gpu_look_begin and gpu_look_end.
+ * epoch (core/object/thread.h) or, if it blocks, between gpu_access_begin and gpu_access_end.
  *
  * Blocking calls are counted by the turn in which they started.  The turn advances when no call of the previous turn is
  * left.  Two turns after the generation was incremented, all calls that started before have therefore returned.
@@ -29,7 +29,7 @@ static struct gpu_native *unused; /* linked by next */
 static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint32_t turn;
-static _Atomic uint32_t looking[2]; /* calls that started in even and odd turns */
+static _Atomic uint32_t calls_of_turn[2]; /* calls that started in even and odd turns */
 
 static struct gpu_native *at(uint32_t index) {
   struct gpu_native *chunk = atomic_load_explicit(&chunks[index / CHUNK], memory_order_acquire);
@@ -123,12 +123,13 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
 }
 
 /* Returns true if no call is running that may have seen the generation before it was incremented. */
-static bool nobody_looks(const struct gpu_native *native) {
-  if (!GPU_EVENTS_LOOK_AT_STREAMS) return true;
+static bool is_out_of_use(const struct gpu_native *native) {
+  if (!GPU_EVENTS_ACCESS_STREAMS) return true;
   struct rill__thread *who = NULL;
   if (rill__oldest_epoch(&who) <= native->ended_at) return false;
   (void)pthread_mutex_lock(&natives_lock);
-  for (int i = 0; i < 2 && atomic_load(&looking[(atomic_load(&turn) + 1) % 2]) == 0; i++) atomic_fetch_add(&turn, 1);
+  for (int i = 0; i < 2 && atomic_load(&calls_of_turn[(atomic_load(&turn) + 1) % 2]) == 0; i++)
+    atomic_fetch_add(&turn, 1);
   const bool nobody = atomic_load(&turn) - native->ended_turn >= 2;
   (void)pthread_mutex_unlock(&natives_lock);
   return nobody;
@@ -145,7 +146,7 @@ bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool
     native->ended_turn = atomic_load(&turn);
     native->ended_at = atomic_fetch_add(&rill__epoch, 1);
   }
-  if (!nobody_looks(native)) return false;
+  if (!is_out_of_use(native)) return false;
   native->ended_at = 0;
   /* Errors are ignored: the driver has shut down at exit, or the device is lost. */
   if (!lost || !GPU_MAY_HANG_AFTER_FAULT) (void)GPU_CALL(stream_destroy, (native->handle));
@@ -155,19 +156,19 @@ bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool
 
 /* ---- where events were recorded ---- */
 
-int gpu_look_begin(void) {
+int gpu_access_begin(void) {
   const struct rill__thread *self = rill__self;
   if (self != NULL && atomic_load_explicit(&self->epoch, memory_order_relaxed) != 0) return -1;
   const int slot = (int)(atomic_load(&turn) % 2);
-  (void)atomic_fetch_add(&looking[slot], 1);
+  (void)atomic_fetch_add(&calls_of_turn[slot], 1);
   return slot;
 }
 
-void gpu_look_end(int slot) {
-  if (slot >= 0) (void)atomic_fetch_sub(&looking[slot], 1);
+void gpu_access_end(int slot) {
+  if (slot >= 0) (void)atomic_fetch_sub(&calls_of_turn[slot], 1);
 }
 
-enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle) {
+enum gpu_place_state gpu_read_place(uint64_t place, gpu_stream_handle *handle) {
   const uint64_t content = place >> GPU_PLACE_SHIFT;
   *handle = (gpu_stream_handle)NULL;
   if (content == 0) return GPU_PLACE_LIVES;
@@ -181,6 +182,6 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
               "the generation of a native stream goes up");
   const bool lives = GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content;
   if (!lives && generation < atomic_load(&native->first)) return GPU_PLACE_DESTROYED;
-  *handle = native->handle; /* valid inside the epoch, or until gpu_look_end */
+  *handle = native->handle; /* valid inside the epoch, or until gpu_access_end */
   return lives ? GPU_PLACE_LIVES : GPU_PLACE_USED_AGAIN;
 }

@@ -98,7 +98,7 @@ static bool gpu_stream_may_destroy(struct rill__stream *stream) {
   if (gpu_is_captured(stream)) return false;
   const gpu_result result = GPU_CALL(stream_query, (part->native));
   part->drained = result == GPU_SUCCESS;
-  return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* GPU_CAPTURE_UNSUPPORTED: see ask_by_event */
+  return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* GPU_CAPTURE_UNSUPPORTED: see query_by_event */
 }
 
 static bool gpu_stream_destroy(struct rill__stream *stream) {
@@ -190,7 +190,7 @@ static bool is_refused_anyway(gpu_result result) {
 
 /* Records an event and queries it instead, until the work before it is complete or the time is over.  Only one event is
  * recorded, because a new one for each query might never be complete when it is queried. */
-static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
+static gpu_result query_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_event_handle event;
   gpu_result result;
@@ -213,7 +213,7 @@ static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out
   gpu_result result = gpu_stream_query(stream);
   if (is_refused_anyway(result)) {
     struct gpu_backoff backoff = gpu_backoff_start(LONGEST);
-    result = ask_by_event(stream, &backoff);
+    result = query_by_event(stream, &backoff);
   }
   *out = result == GPU_SUCCESS;
   if (RILL__LIKELY(*out) || result == GPU_NOT_READY) return RILL_OK;
@@ -260,7 +260,7 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
   uint64_t before;
   do {
     gpu_result result;
-    before = GPU_EVENTS_LOOK_AT_STREAMS ? atomic_load_explicit(&event_part->place, memory_order_acquire) : 0;
+    before = GPU_EVENTS_ACCESS_STREAMS ? atomic_load_explicit(&event_part->place, memory_order_acquire) : 0;
     if (RILL__UNLIKELY(external)) {
       result = record_external(stream, event);
     } else {
@@ -269,7 +269,7 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
     if (RILL__UNLIKELY(result != GPU_SUCCESS)) {
       return gpu_fail(device, result, external ? gpu_symbols.event_record_with_flags : gpu_symbols.event_record);
     }
-  } while (GPU_EVENTS_LOOK_AT_STREAMS && RILL__UNLIKELY(!note_place(event_part, before, part->place)));
+  } while (GPU_EVENTS_ACCESS_STREAMS && RILL__UNLIKELY(!note_place(event_part, before, part->place)));
   atomic_store_explicit(&event_part->after_host_calls, gpu_has_host_calls(part), memory_order_relaxed);
   return RILL_OK;
 }
@@ -278,7 +278,7 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
  * last record, or another stream at its address, is now capturing. */
 static bool is_complete_anyway(struct rill__stream *stream, struct rill__event *event, gpu_result result) {
   bool ready = false;
-  if (!GPU_EVENTS_LOOK_AT_STREAMS || result != GPU_CAPTURE_ISOLATION || gpu_is_captured(stream)) return false;
+  if (!GPU_EVENTS_ACCESS_STREAMS || result != GPU_CAPTURE_ISOLATION || gpu_is_captured(stream)) return false;
   rill__errors_suspend();
   const rill_status status = gpu_event_table.is_ready(event, &ready);
   rill__errors_resume();
@@ -298,11 +298,11 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
     (void)atomic_fetch_add_explicit(&part->host_calls, 1, memory_order_relaxed);
   }
   gpu_result result = GPU_SUCCESS;
-  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+  const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
   if (native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {
     GPU_RUN(result, device, part->inside, stream_wait_event, (part->native, gpu_event_of(event)->native, native_flags));
   }
-  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  if (GPU_EVENTS_ACCESS_STREAMS) gpu_access_end(access);
   if (RILL__LIKELY(result == GPU_SUCCESS) || is_complete_anyway(stream, event, result)) return RILL_OK;
   return GPU_FAIL(device, result, stream_wait_event);
 }
@@ -323,7 +323,7 @@ static rill_status gpu_stream_synchronize(struct rill__stream *stream, uint64_t 
   struct gpu_backoff backoff = gpu_backoff_start(ns);
   do {
     result = gpu_stream_query(stream);
-    if (is_refused_anyway(result)) result = ask_by_event(stream, &backoff);
+    if (is_refused_anyway(result)) result = query_by_event(stream, &backoff);
     if (result == GPU_SUCCESS) return RILL_OK;
     if (result != GPU_NOT_READY) return GPU_FAIL(device, result, stream_query);
   } while (gpu_backoff_again(&backoff));

@@ -96,7 +96,7 @@ typedef int gpu_word;
  * 5.7, hipEventQuery since 6.2 (hip_event.cpp: `s->GetCaptureStatus()`), hipStreamWaitEvent from 5.6 to 6.1
  * (hip_stream.cpp: `eventStream->IsEventCaptured`; later versions check that the stream exists).  hipEventElapsedTime
  * does not access it. */
-#define GPU_EVENTS_LOOK_AT_STREAMS true
+#define GPU_EVENTS_ACCESS_STREAMS true
 
 /* Since 5.5 the runtime refuses to query streams while any thread captures in global mode; up to 6.0 also in relaxed
  * mode (hip_stream.cpp, StreamCaptureOngoing).  hipEventSynchronize behaves the same since 5.7.  Up to 6.1 the refusal
@@ -205,7 +205,7 @@ static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
 
 /* From 6.2 to 6.4, querying an event invalidates a capture in progress on the stream of its last record, although the
  * event is not part of the capture (hip_event.cpp, hipEventQuery and hipEventSynchronize). */
-static inline bool gpu_vendor_questions_break_captures(void) {
+static inline bool gpu_vendor_queries_break_captures(void) {
   static _Atomic int answer; /* 0 if not determined yet */
   int known = atomic_load_explicit(&answer, memory_order_relaxed);
   if (RILL__UNLIKELY(known == 0)) {

@@ -269,7 +269,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
 
 /* Adds nodes for the work that other code has submitted to any member.  Fails only for another cause than an invalid
  * capture, which `broken` already notes. */
-static rill_status take_all_others(struct rill__capture *capture) {
+static rill_status take_all_foreign(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
     const rill_status status = rill__member_take_foreign(member, false);
     if (status != RILL_OK && status != RILL_ERROR_CAPTURE_INVALID) return status;
@@ -284,7 +284,7 @@ static rill_status check_joined(struct rill__capture *capture) {
   char names[400] = "";
   size_t used = 0;
   uint32_t unjoined = 0;
-  RILL_TRY(take_all_others(capture));
+  RILL_TRY(take_all_foreign(capture));
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
                "work that another library submitted to a stream of the capture of %s cannot become a graph" RILL_HINT
                "join the streams of that library before the next call for the stream, and call nothing that waits",

@@ -23,7 +23,7 @@ static pthread_cond_t watch_arrived, watch_due = PTHREAD_COND_INITIALIZER;
 static struct watch_list arrived = { NULL, &arrived.first }, due = { NULL, &due.first };
 static bool watcher_runs, caller_runs;
 
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t querying = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 
 void rill__watches_lock(void) { pthread_mutex_lock(&watch_lock); }
@@ -122,7 +122,7 @@ static void find_point(struct rill__watch *watch) {
 }
 
 static struct rill__watch **receive(struct rill__watch *watch, struct rill__watch **end) {
-  if (watch->answers) return rill__lines_woken(watch, end);
+  if (watch->backend_wakes) return rill__lines_woken(watch, end);
   find_point(watch);
   if (!watch->over) return rill__lines_add(watch, end);
   watch->next = NULL;
@@ -131,10 +131,10 @@ static struct rill__watch **receive(struct rill__watch *watch, struct rill__watc
 }
 
 /* Returns the watches that are over. */
-static struct rill__watch *ask_all(struct rill__watch *list) {
+static struct rill__watch *query_arrived(struct rill__watch *list) {
   struct rill__watch *over = NULL, **end = &over;
   struct rill__thread *const self = rill__self;
-  pthread_mutex_lock(&asking);
+  pthread_mutex_lock(&querying);
   rill__enter_epoch(self);
   while (list != NULL) {
     struct rill__watch *const watch = list;
@@ -143,7 +143,7 @@ static struct rill__watch *ask_all(struct rill__watch *list) {
   }
   (void)rill__lines_poll(end);
   rill__leave(&self);
-  pthread_mutex_unlock(&asking);
+  pthread_mutex_unlock(&querying);
   return over;
 }
 
@@ -179,7 +179,7 @@ static void *run_watcher(void *unused) {
   attach_thread("rill-watch");
   for (;;) {
     struct rill__watch *list = await_arrival(rill__lines_wait() ? rill__lines_pause() : UINT64_MAX);
-    for (list = ask_all(list); list != NULL;) {
+    for (list = query_arrived(list); list != NULL;) {
       struct rill__watch *const watch = list;
       list = watch->next;
       finish_watch(watch);
@@ -207,11 +207,11 @@ static void *run_caller(void *unused) {
 
 /* Stops the watcher for good before it calls a driver.  If a driver call does not return in time, the watcher is left
  * inside it. */
-static void stop_asking(void) {
+static void stop_queries(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec++;
-  (void)pthread_mutex_timedlock(&asking, &until);
+  (void)pthread_mutex_timedlock(&querying, &until);
 }
 
 static void make_condition(void) {
@@ -224,7 +224,7 @@ static void make_condition(void) {
 
 static void prepare_watches(void) {
   make_condition();
-  (void)atexit(stop_asking);
+  (void)atexit(stop_queries);
 }
 
 /* Starts a thread unless `*runs` is true.  Returns 0 or an error number.  Call it under the lock of watches. */
@@ -259,7 +259,7 @@ void rill__watches_after_fork(void) {
   (void)take_all(&due);
   rill__lines_forget();
   watcher_runs = caller_runs = false;
-  (void)pthread_mutex_init(&asking, NULL);
+  (void)pthread_mutex_init(&querying, NULL);
   (void)pthread_cond_init(&watch_due, NULL);
   make_condition();
 }

@@ -17,8 +17,8 @@
  * - The backend may also have the first watch of a line.  The watch stays in its line until the backend has woken it.
  * - The lock of watches is taken after the lock of held work, and only to change the lists: nothing is called under it.
  *   A backend takes it to wake a watch.
- * - The watcher holds `asking` while it calls a backend.  At process exit `asking` is taken and never released, so no
- *   driver is called after its library has been unloaded.
+ * - The watcher holds `querying` while it calls a backend.  At process exit `querying` is taken and never released, so
+ * no driver is called after its library has been unloaded.
  * - The child of a fork has no watches: references that the parent's watches hold are never dropped, and nothing is
  *   notified.
  */
@@ -45,7 +45,8 @@ struct rill__watch {
   struct rill__listener listener;
   rill_status status; /* passed to the listener; valid when `over` */
   bool over;          /* complete or failed */
-  bool answers; /* the backend is going to wake the watch, or has done so: then the watch is among the arrived ones */
+  bool backend_wakes; /* the backend is going to wake the watch, or has done so: then the watch is among the arrived
+                         ones */
   struct {
     uint64_t stream, sequence; /* stream 0: the place of the point is not known, and the watch is alone in its line */
     struct rill__watch *previous, *next;

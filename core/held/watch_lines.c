@@ -21,7 +21,7 @@ enum { BUCKETS = 1024 };
 static struct rill__watch *hashed[BUCKETS]; /* first watches of the lines that have a stream */
 static struct rill__watch *poll_first;      /* first watches that no backend wakes; a polled one moves to the end */
 static struct rill__watch **poll_end = &poll_first;
-static size_t asked_count;
+static size_t polled_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
 enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
@@ -44,7 +44,7 @@ void rill__lines_forget(void) {
   for (size_t i = 0; i < BUCKETS; i++) hashed[i] = NULL;
   poll_first = NULL;
   poll_end = &poll_first;
-  asked_count = 0;
+  polled_count = 0;
 }
 
 /* ---- lines ---- */
@@ -59,17 +59,17 @@ static struct rill__watch *find_line(uint64_t stream) {
 
 /* Returns how long to wait until a line is polled again whose first watch has waited for `age`, in ns. */
 static uint64_t period_of(uint64_t age) {
-  const uint64_t part = age / AGE_TICKS * (asked_count < MOST_COUNTED ? asked_count : MOST_COUNTED);
+  const uint64_t part = age / AGE_TICKS * (polled_count < MOST_COUNTED ? polled_count : MOST_COUNTED);
   return part < TICK ? TICK : part < LONG ? part : LONG;
 }
 
 /* Makes the watch the first of its line, so that find_line finds it. */
 static void open_line(struct rill__watch *first) {
-  if (!first->answers) {
+  if (!first->backend_wakes) {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    asked_count++;
+    polled_count++;
     first->line.due = now + period_of(now - first->line.since);
-    if (asked_count == 1 || first->line.due < next_due) next_due = first->line.due;
+    if (polled_count == 1 || first->line.due < next_due) next_due = first->line.due;
     first->line.next_line = NULL;
     first->line.link = poll_end;
     *poll_end = first;
@@ -86,7 +86,7 @@ static void close_line(struct rill__watch *first) {
     *first->line.link = first->line.next_line;
     *(first->line.next_line != NULL ? &first->line.next_line->line.link : &poll_end) = first->line.link;
     first->line.link = NULL;
-    asked_count--;
+    polled_count--;
   }
   if (first->line.stream == 0) return;
   struct rill__watch **link = line_bucket(first->line.stream);
@@ -113,7 +113,7 @@ static void find_place(struct rill__watch *watch) {
 /* ---- polling ---- */
 
 /* Queries the watch's point, and sets the status if the watch is over. */
-static void ask_for(struct rill__watch *watch) {
+static void query_watch(struct rill__watch *watch) {
   struct rill__event *const point = watch->point;
   bool ready = false;
   rill_status status = rill__check_usable(watch->device);
@@ -132,19 +132,19 @@ static void ask_for(struct rill__watch *watch) {
 /* Returns true if the first watch of a line is over.  If it is not and the backend can wake it, asks the backend to do
  * so. */
 static bool is_first_over(struct rill__watch *first) {
-  if (first->answers) return false; /* the backend is going to wake it, or it has arrived */
-  ask_for(first);
+  if (first->backend_wakes) return false; /* the backend is going to wake it, or it has arrived */
+  query_watch(first);
   if (first->over || first->point->base.device->backend->event->notify == NULL) return first->over;
-  first->answers = true;
+  first->backend_wakes = true;
   if (RILL_ASK(first->point, event, notify, first->point, &first->waker)) return false;
   /* The backend does not wake for this point.  It may have completed since the query above, so query again. */
-  first->answers = false;
-  ask_for(first);
+  first->backend_wakes = false;
+  query_watch(first);
   return first->over;
 }
 
 /* Moves the watches of a line that are over to the end of a list. */
-static struct rill__watch **ask_line(struct rill__watch *first, struct rill__watch **end) {
+static struct rill__watch **query_line(struct rill__watch *first, struct rill__watch **end) {
   struct rill__watch *const last = first->line.last, *const asked = first;
   close_line(first);
   while (first != NULL && is_first_over(first)) {
@@ -167,11 +167,11 @@ struct rill__watch **rill__lines_poll(struct rill__watch **end) {
   struct rill__watch *first = poll_first, *next;
   uint32_t old = 0;
   next_due = UINT64_MAX;
-  for (size_t left = asked_count; left > 0; left--, first = next) { /* polled lines move to the end */
+  for (size_t left = polled_count; left > 0; left--, first = next) { /* polled lines move to the end */
     next = first->line.next_line;
     const bool is_old = period_of(now - first->line.since) > TICK;
     if (first->line.due <= now && is_old && old++ >= MOST_OLD) first->line.due = now + TICK;
-    if (first->line.due <= now) end = ask_line(first, end);
+    if (first->line.due <= now) end = query_line(first, end);
     else if (first->line.due < next_due) next_due = first->line.due;
   }
   return end;
@@ -179,9 +179,9 @@ struct rill__watch **rill__lines_poll(struct rill__watch **end) {
 
 struct rill__watch **rill__lines_woken(struct rill__watch *watch, struct rill__watch **end) {
   RILL_ASK(watch->point, event, notified, watch->point, &watch->waker);
-  watch->answers = false;
+  watch->backend_wakes = false;
   struct rill__watch *const first = watch->line.stream != 0 ? find_line(watch->line.stream) : watch;
-  return ask_line(first, end);
+  return query_line(first, end);
 }
 
 struct rill__watch **rill__lines_add(struct rill__watch *watch, struct rill__watch **end) {
@@ -201,7 +201,7 @@ struct rill__watch **rill__lines_add(struct rill__watch *watch, struct rill__wat
   watch->line.last = first != NULL ? first->line.last : watch;
   if (first != NULL) close_line(first);
   open_line(watch);
-  return ask_line(watch, end);
+  return query_line(watch, end);
 }
 
 /* Returns the time until the first line is due, or a longer time if the watcher has used more than its share. */

@@ -13,7 +13,7 @@ static bool may_record(const struct rill__pool_cache *cache) {
 }
 
 /* Queries the oldest batch.  The caller has a reference to the cache. */
-static bool ask(struct rill__pool *pool, struct rill__pool_cache *cache) {
+static bool query_oldest_batch(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (cache->batches == NULL) return false;
   const uint64_t number = cache->batches->freed;
   struct rill__event *event = cache->batches->event;
@@ -32,7 +32,7 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   struct rill__last_use *batch = NULL;
   /* The reference keeps the cache while the query releases the lock. */
   cache->refs++;
-  while (cache->batch_count >= MOST && ask(pool, cache)) {
+  while (cache->batch_count >= MOST && query_oldest_batch(pool, cache)) {
   }
   struct rill__stream *stream = cache->stream;
   const bool asked = cache->batched >= number || cache->complete >= number || cache->batch_count >= MOST;
@@ -65,7 +65,7 @@ void rill__pool_cache_update(struct rill__pool *pool, struct rill__pool_cache *c
     return;
   }
   if ((cache->batches == NULL || cache->ended) && may_record(cache)) rill__pool_cache_record(pool, cache);
-  while (ask(pool, cache)) {
+  while (query_oldest_batch(pool, cache)) {
   }
 }
 

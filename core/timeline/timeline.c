@@ -305,7 +305,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   }
   if (!atomic_exchange(&ends_with_process, true)) (void)atexit(end_with_process);
   rill__trace_now_is_zero();
-  pthread_mutex_lock(&counts_lock); /* calls that began during the last trace may still end */
+  pthread_mutex_lock(&counts_lock); /* calls that started during the last trace may still end */
   memset(counts, 0, sizeof counts);
   pthread_mutex_unlock(&counts_lock);
   rill__trace_renew();
