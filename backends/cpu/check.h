@@ -20,8 +20,8 @@ struct cpu_reach {
   struct cpu_bytes own[2]; /* the operation with the arguments, and the services */
 };
 
-/* Returns what is wrong with an access to `size` bytes at `p`, or NULL.  The text is valid until the thread's next
- * call.  If the access is right, `global` tells whether other launches see the same memory at this address.  `of`: an
+/* Checks an access to `size` bytes at `p`.  Returns a message that is valid until the thread's next call, or NULL if
+ * the access is right; then `global` tells whether other launches see the same memory at this address.  `of`: an
  * address in the variable that is accessed, or 0. */
 const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global);
 

@@ -203,7 +203,8 @@ static int run_command(const char *const *words, const char *path, const char *f
   pid_t ended = 0;
   while ((ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
   }
-  if (ended < 0) return NOBODY_KNOWS; /* the program reaps all children itself, so only the output files tell */
+  if (ended < 0)
+    return NOBODY_KNOWS; /* the program reaps all children itself, so only the output files show the result */
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -336,7 +337,7 @@ static const char **make_words(const struct command *command, const struct place
 }
 
 /* Stores the kernels' stack requirement in the image.  If the requirement is unbounded, returns false and appends the
- * reason to the log.  If the compiler wrote no stack sizes, the image stays unchanged. */
+ * reason to the log.  If the compiler wrote no stack sizes, leaves the image unchanged. */
 static bool note_stacks(const char *folder, struct rill__compiled *result) {
   enum { MAX_SIZES = 1 << 24 };
   static const char *const names[] = { "kernels.su", "kernels.so-kernels.su" }; /* names used by clang and by gcc */

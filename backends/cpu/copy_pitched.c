@@ -83,7 +83,7 @@ static void end(struct cpu_op *op) {
   if (pitched->room != NULL) rill__cpu_pages_free(pitched->room, bytes_of(&pitched->copy));
 }
 
-/* `what`: the operation except for its header.  Staged data holds the source rows packed. */
+/* Submits a copy.  `what`: the operation except for its header.  Staged data holds the source rows packed. */
 static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
   struct pitched *op = NULL;
   const rill_status status = rill__cpu_queue_begin(queue, sizeof *op, &op);
@@ -110,7 +110,7 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   return RILL_OK;
 }
 
-/* Works like `copy` in memory.c. */
+/* Copies rows and slices; works like `copy` in memory.c. */
 rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t size = bytes_of(asked);

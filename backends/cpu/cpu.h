@@ -59,7 +59,7 @@ struct cpu_module {
 struct cpu_kernel {
   const struct rill_cpu_kernel *code;
   size_t stack;                      /* bytes per thread; 0 if unknown */
-  const struct cpu_objects *objects; /* the module's */
+  const struct cpu_objects *objects; /* owned by the module */
   enum cpu_sharing sharing;          /* how its blocks are divided among workers */
 };
 

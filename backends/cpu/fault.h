@@ -1,14 +1,13 @@
 /* Faults in kernels: a handler for the signals that an invalid access or a division by zero raises.
  *
  * The handler is installed at the first launch and chained to the previous handler; on workers it runs on an alternate
- * stack.  A fault of a worker inside a kernel is noted and the worker is parked for good; the watcher does the rest
+ * stack.  A fault of a worker inside a kernel is recorded and the worker is parked for good; the watcher does the rest
  * (workers.h).  The handler takes no lock and allocates nothing, because the kernel may have been interrupted anywhere,
  * including inside malloc.  All other faults, including those of host calls, and signals sent by a process are passed
  * to the previous handler, or get the default action if there is none.
  *
  * RILL_CPU_CATCH_FAULTS=0 disables the handler.  A sanitizer in the process also disables it, because the sanitizer's
- * own handlers print a better report.
- */
+ * own handlers print a better report. */
 #ifndef RILL_CPU_FAULT_H
 #define RILL_CPU_FAULT_H
 

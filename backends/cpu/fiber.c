@@ -278,8 +278,8 @@ static void leave_exchange(struct warp *warp, uint32_t lane) {
   if (warp->exchanges[i].readers == 0) warp->used &= ~(1u << i);
 }
 
-/* Called when nothing else can run: answers, in all warps, the lanes that ask which lanes are active.  Only the lowest
- * place in the code is answered, because lanes there may still reach the other places. */
+/* Called when nothing else can run: completes, in all warps, the queries of lanes for the active lanes.  Only the
+ * queries at the lowest place in the code are completed, because their lanes may still reach the other places. */
 static void answer_active(struct cpu_fibers *fibers) {
   const uint32_t warps = (fibers->threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
   const void *first = NULL;

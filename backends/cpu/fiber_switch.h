@@ -1,8 +1,7 @@
-/* Switches between stacks, and tells the tools that watch stacks (sanitizers, Valgrind) about it.
+/* Switches between stacks, and informs the tools that watch stacks (sanitizers, Valgrind).
  *
  * `fiber_switch(from, to)` saves the running context in `from` and resumes `to`.  `fiber_prepare` creates a context
- * that starts at `entry` on a new stack.  Floating-point modes are not switched, because kernels cannot change them.
- */
+ * that starts at `entry` on a new stack.  Floating-point modes are not switched, because kernels cannot change them. */
 #ifndef RILL_CPU_FIBER_SWITCH_H
 #define RILL_CPU_FIBER_SWITCH_H
 

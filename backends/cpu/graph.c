@@ -138,7 +138,7 @@ static struct cpu_plan *new_empty_plan(struct rill__device *device, struct cpu_s
   return new_plan(device, shape, new_tree(level, count), attached);
 }
 
-/* A stream that is known to nobody else, whose queue collects operations. */
+/* A private stream whose queue collects operations. */
 struct collector {
   struct cpu_queue queue;
   _Alignas(64) char bytes[RILL__PART_OFFSET(struct rill__stream) + sizeof(struct cpu_stream)];
@@ -257,7 +257,7 @@ static bool own_tree(union child *at) {
   return true;
 }
 
-/* Does the same for every tree on the plan's branch to a node. */
+/* Does the same for every tree on the branch from the plan's root to a node. */
 static bool own_branch(struct cpu_plan *plan, uint32_t node) {
   union child *at = &plan->root;
   while (own_tree(at)) {
@@ -303,7 +303,7 @@ struct run {
   struct awaited waits[];
 };
 
-/* Continues where it stopped when the queue was parked, or when a node handed the queue over. */
+/* Runs a segment.  Continues where it stopped if the queue was parked, or if a node handed the queue over. */
 static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
   struct run *run = (struct run *)op;
   for (; run->waits_done < run->wait_count; run->waits_done++) {
@@ -347,7 +347,8 @@ static bool begins_with(const struct cpu_plan *plan, const struct cpu_segment *s
   return segment->first < segment->end && node_at(plan, plan->shape->sequence[segment->first])->operation->kind == kind;
 }
 
-/* Includes room for every possible wait: for other segments, the start of the launch, the previous launch, an event. */
+/* Returns the size of a segment's run, with room for every possible wait: for other segments, the start of the launch,
+ * the previous launch, an event. */
 static size_t run_size(const struct cpu_segment *segment) {
   enum { MORE = 3 };
   const size_t size = sizeof(struct run) + (segment->wait_count + MORE) * sizeof(struct awaited);
@@ -397,7 +398,7 @@ static void write_segment(struct start *start, const struct cpu_segment *segment
                                          start->bases[segment->chain] + segment->position);
 }
 
-/* Locks all queues.  If it fails, none is locked. */
+/* Begins a submission to the queues of all chains, which locks them.  If it fails, none is locked. */
 static rill_status begin_chains(struct start *start) {
   const struct cpu_shape *shape = start->shape;
   size_t sizes[CPU_CHAINS] = { 0 };

@@ -148,7 +148,8 @@ static void *open_from_file(const char *folder, const char *name, const void *da
   return library;
 }
 
-/* For systems without /proc, and for systems that do not execute memory files. */
+/* Loads the image from a file that is removed at once, for systems without /proc, and for systems that do not execute
+ * memory files. */
 static void *open_for_a_moment(const void *data, size_t size, char *why, size_t why_size) {
   const char *folder = getenv("TMPDIR");
   if (folder == NULL || folder[0] != '/') folder = "/tmp";

@@ -82,8 +82,8 @@ static rill_status fail_system(const char *call) {
 }
 
 /* Maps the file, copies the `used` bytes at `p` into it, and moves the mapping to `p`.  Bytes after `used` are not
- * copied, because they may belong to others.  The length is sealed, so that no process can cut off another's mapping.
- * Returns NULL, or the call that failed. */
+ * copied, because they may belong to other allocations.  The length is sealed, so that no process can cut off another's
+ * mapping. Returns NULL, or the name of the call that failed. */
 static const char *replace_by_file(int fd, void *p, size_t used) {
   const size_t size = whole_pages(used);
   if (fallocate(fd, 0, 0, (off_t)size) != 0)

@@ -18,8 +18,7 @@
  * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A job is listed only
  * while its owner has not left: a helper joins under the lock, which counts it before the owner can be the last.  The
  * owner leaves when all parts are taken, and the job is never opened again after that.  A participant that faults takes
- * the remaining parts with it: the device is lost, and no other worker should start them.
- */
+ * the remaining parts without running them: the device is lost, and no other worker should start them. */
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
@@ -35,7 +34,7 @@ static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
 }
 
-/* Call it under the lock. */
+/* Lists the job as one that workers can join.  Call it under the lock. */
 static void open_job(struct cpu_job *job) {
   if (job->open) return;
   job->open = true;
@@ -46,7 +45,7 @@ static void open_job(struct cpu_job *job) {
   atomic_fetch_or_explicit(&rill__cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
 }
 
-/* Call it under the lock. */
+/* Removes the job from this list.  Call it under the lock. */
 static void close_job(struct cpu_job *job) {
   if (!job->open) return;
   job->open = false;

@@ -34,7 +34,7 @@ static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
   return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
 }
 
-/* Blocks that never wait for other blocks may start in any order. */
+/* Returns how blocks are distributed: blocks that never wait for other blocks may start in any order. */
 static enum cpu_sharing sharing_of(const rill_cpu_image_table *image, uint32_t i) {
   const uint8_t *facts = image->version >= 8 ? image->facts : NULL;
   return facts != NULL && (facts[i] & RILL_CPU_BLOCKS_NEVER_WAIT) != 0 ? CPU_BY_PLACE : CPU_IN_ORDER;
@@ -110,7 +110,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
   longjmp(running_kernel.out, 1);
 }
 
-/* `at`: index of the block. */
+/* Marks the device as lost because threads of a block are deadlocked.  `at`: index of the block. */
 static void lose_deadlocked(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
        "%s, block (%u, %u, %u): threads are deadlocked, %u at a barrier of "
@@ -123,7 +123,7 @@ static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
   longjmp(running_kernel.out, 1);
 }
 
-/* Works like a failed assertion.  Threads of images that check themselves always run on fibers. */
+/* Ends the block like a failed assertion.  Threads of images that check themselves always run on fibers. */
 static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
   const struct launch *launch = running_kernel.launch;
   LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, rill__cpu_name_of(&launch->inside).text, block[0],
@@ -309,7 +309,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
 
 /* ---- occupancy ---- */
 
-/* A worker runs one block at a time. */
+/* Returns 1, because a worker runs one block at a time. */
 static rill_status cpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared,
                                         uint32_t *blocks) {
   (void)kernel, (void)threads, (void)shared;
@@ -317,7 +317,7 @@ static rill_status cpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t th
   return RILL_OK;
 }
 
-/* A few hundred threads hide the cost of a block; more would only make the grid coarser. */
+/* Suggests a few hundred threads, which hide the cost of a block; more would only make the grid coarser. */
 static rill_status cpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit,
                                             uint32_t *threads, uint32_t *blocks) {
   enum { SUGGESTED = 256 };

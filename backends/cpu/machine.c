@@ -15,9 +15,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* Returns the level in the x86-64 psABI.  Whether the system saves the wide registers is included in the compiler
- * runtime's answers for AVX.  The other features are read with CPUID, because compilers differ in the names that they
- * know. */
+/* Returns the level in the x86-64 psABI.  The compiler runtime's answers for AVX also cover whether the system saves
+ * the wide registers.  The other features are read with CPUID, because compilers differ in the names that they know. */
 static uint32_t level_of_machine(void) {
   __builtin_cpu_init();
   unsigned a = 0, b = 0, c = 0, d = 0, extended = 0;
@@ -148,8 +147,8 @@ uint32_t rill__cpu_clock_read(void) {
   return 0;
 }
 
-/* Nothing is mapped later below the lowest mapping found at the first call, unless a program does so on purpose.  The
- * lower bound keeps sizes from being taken for addresses. */
+/* Returns false for numbers that cannot be addresses.  Nothing is mapped later below the lowest mapping found at the
+ * first call, unless a program does so on purpose.  The lower bound keeps sizes from being taken for addresses. */
 bool rill__cpu_may_be_address(uint64_t number) {
   static _Atomic uint64_t lowest;
   uint64_t known = atomic_load_explicit(&lowest, memory_order_relaxed);

@@ -204,10 +204,10 @@ bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
  * `spin`: poll for a while before sleeping. */
 bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
 
-/* For an operation that reads memory of a caller, while the caller waits.  The first function has to be called before
- * the memory is read.  If it returns false, the operation must not read, because the caller has been woken.  The caller
- * calls the second function, which blocks until the operation is done; if the device is lost, only while the memory is
- * being read. */
+/* For an operation that reads memory of a caller, while the caller waits.  rill__cpu_queue_begin_reading has to be
+ * called before the memory is read.  If it returns false, the operation must not read, because the caller has been
+ * woken.  The caller calls the second function, which blocks until the operation is done; if the device is lost, only
+ * while the memory is being read. */
 bool rill__cpu_queue_begin_reading(struct cpu_queue *queue);
 rill_status rill__cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number);
 

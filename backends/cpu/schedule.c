@@ -213,7 +213,8 @@ void rill__cpu_schedule_push(struct cpu_queue *queue) {
   unlock_schedule();
 }
 
-/* Also called for a step that lost the turn, because it may have completed what a thread waits for. */
+/* Ends a step.  Also called for a step that lost the turn, because it may have completed the work that a thread waits
+ * for. */
 static void end_step(const struct seat *seat) {
   if (schedule.holder == seat) {
     schedule.holder = NULL;
@@ -356,7 +357,7 @@ static bool all_threads_sleep(void) {
   return all;
 }
 
-/* What the pacer saw at its last checks. */
+/* The state that the pacer observed at its last checks. */
 struct looks {
   uint64_t turn, asked;
   uint32_t same, asleep;

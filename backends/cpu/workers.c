@@ -87,8 +87,8 @@ static int start_worker(void) {
 /* ---- number of workers ---- */
 
 static struct cpu_workers_option {
-  _Atomic uint32_t asked;      /* set by the program; 0 if not set */
-  _Atomic uint32_t by_default; /* from the environment; 0 if not set */
+  _Atomic uint32_t asked;      /* number that the program has set; 0 if not set */
+  _Atomic uint32_t by_default; /* number from the environment; 0 if not set */
 } option;
 
 void rill__cpu_workers_read_count(void) {

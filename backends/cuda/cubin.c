@@ -8,8 +8,8 @@ enum { ENTRY = 0x10 };
 
 bool rill__cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
 
-/* Version 8 of the ABI moved the target's number up by 8 bits.  The header does not tell whether the code is for one
- * target only ("sm_90a"); the driver knows. */
+/* Returns the number of the target.  Version 8 of the ABI moved it up by 8 bits.  The header does not say whether the
+ * code is for one target only ("sm_90a"); the driver knows. */
 static unsigned capability(const Elf64_Ehdr *header) {
   return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }

@@ -236,8 +236,8 @@ static bool gpu_device_supports(struct rill__device *device, uint32_t feature, c
 
 /* ---- whole devices ---- */
 
-/* Fails if a stream of the device is capturing.  rill can check only its own streams whose handles other code has.  If
- * the driver does not report a capture, none is assumed. */
+/* Fails if a stream of the device is capturing.  Only rill's streams can be checked, and of these only streams whose
+ * handles other code has.  If the driver does not report a capture, none is assumed. */
 static rill_status refuse_in_capture_of(struct rill__device *device, const struct rill__device *waits_for) {
   struct rill__name capturing;
   if (device == NULL || atomic_load(&device->lost) != RILL_OK) return RILL_OK;

@@ -48,7 +48,7 @@ rill_status gpu_status_of(gpu_result result) {
   }
 }
 
-/* Returns why the driver refused a call and what to do, in the form of core's texts. */
+/* Returns why the driver refused a call, with a hint, in the form of core's texts. */
 static const char *reason_of(gpu_result result) {
   switch (result) {
     case GPU_OUT_OF_MEMORY: return "memory ran out";

@@ -50,7 +50,7 @@ static rill_status fail_captured(const struct rill__event *event) {
                     rill__name_of(&event->base).text);
 }
 
-/* What a query of an event depends on besides its native event. */
+/* The data that decides how an event is queried, besides its native event. */
 struct event_query {
   uint64_t place;
   bool imported, foreign;
@@ -78,8 +78,8 @@ bool gpu_event_is_over(struct rill__event *event) {
   return is_over(&query, &stream);
 }
 
-/* Used if GPU_EVENTS_ACCESS_STREAMS.  Determines the state of an event without the runtime, or whether the runtime may
- * be queried.  Call it between gpu_access_begin and gpu_access_end. */
+/* Determines the state of an event without the runtime, or whether the runtime may be queried.  Used if
+ * GPU_EVENTS_ACCESS_STREAMS.  Call it between gpu_access_begin and gpu_access_end. */
 enum answer { QUERY, COMPLETE, REFUSED };
 static enum answer decide_query(const struct event_query *query) {
   gpu_stream_handle stream = (gpu_stream_handle)NULL;

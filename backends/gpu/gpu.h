@@ -177,7 +177,7 @@ struct gpu_exec {
   size_t change_bytes;      /* most bytes that the driver allocated for these changes, if GPU_CHANGES_LEAK */
   bool half_changed;        /* the driver applied part of a change: rebuild `native` before a launch */
   bool marks;               /* later launches are marked */
-  bool calls_host, records; /* the graph has such steps */
+  bool calls_host, records; /* the graph has host calls, or records of events */
   bool unordered;           /* launches are ordered by the mark: the driver may overlap them, has no
                                      node to order, or received another object for earlier launches */
 };
@@ -286,7 +286,7 @@ static inline bool gpu_has_host_calls(const struct gpu_stream *part) {
          atomic_load_explicit(&part->host_calls_done, memory_order_relaxed);
 }
 
-/* Returns whether the stream is part of a capture; false if the driver does not tell. */
+/* Returns whether the stream is part of a capture; false if the driver cannot tell. */
 bool gpu_is_captured(struct rill__stream *stream);
 
 /* Returns a native stream, recycled or new. */
@@ -299,7 +299,8 @@ void gpu_native_forget(struct gpu_native *native);
  * Returns false if a call in progress may still access the native stream; the caller must then try again. */
 bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse);
 
-/* Enclose an access to an event's place and a vendor call for that event. */
+/* Bracket an access to an event's place and a vendor call for that event, so that the native stream of the place is not
+ * destroyed meanwhile. */
 int gpu_access_begin(void);
 void gpu_access_end(int slot);
 /* Returns whether the stream of the event's last record was destroyed; if so the event is complete. */

@@ -161,7 +161,7 @@ static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   return true;
 }
 
-/* Notes what launches have to note and mark because of a step. */
+/* Notes the effects that an operation has on each launch: host calls, records, and whether launches are marked. */
 static rill_status note_operation(struct rill__graph_exec *exec, const struct rill__operation *operation) {
   struct gpu_exec *part = gpu_exec_of(exec);
   const bool replaceable = operation->kind == RILL_NODE_COPY || operation->kind == RILL_NODE_FILL;
@@ -255,7 +255,7 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
   return status;
 }
 
-/* Completes a change that was only partly made.  Called before a launch of the native object. */
+/* Completes a change that the driver applied only partly.  Called before a launch of the native object. */
 static rill_status mend(struct rill__graph_exec *exec) {
   struct replaced *replaced = NULL;
   if (RILL__LIKELY(!gpu_exec_of(exec)->half_changed)) return RILL_OK;
@@ -278,7 +278,7 @@ static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *o
   }
 }
 
-/* Returns true if replaced parts wait for the launch that the mark stands for. */
+/* Returns true if replaced parts still wait for the launch that the mark stands for. */
 static bool stays(const struct gpu_mark *mark) {
   return mark->recorded && atomic_load_explicit(&mark->references, memory_order_acquire) > 1;
 }

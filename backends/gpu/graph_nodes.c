@@ -29,7 +29,7 @@ static size_t max_pitch(const struct making *making) {
   return most != 0 ? most : SIZE_MAX;
 }
 
-/* Sets the pitches that a node has to have, including those that have no meaning for the copy. */
+/* Sets the pitches that a node must have, including pitches that have no meaning for the copy. */
 static struct rill__copy_3d with_pitches(const struct rill__copy_3d *asked) {
   struct rill__copy_3d copy = *asked;
   if (copy.height == 1 && copy.depth == 1) copy.dst_pitch = copy.src_pitch = copy.width;
@@ -455,7 +455,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
     case RILL_NODE_FILL:
       if (!is_one_fill(before, &old) || !is_one_fill(after, &new)) return NODES_CHANGE;
       return memcmp(&old, &new, sizeof old) == 0 ? NO_CHANGE : ONE_NODE_CHANGES;
-    case RILL_NODE_HOST_CALL: return ONE_NODE_CHANGES; /* the node refers to its operation */
+    case RILL_NODE_HOST_CALL: return ONE_NODE_CHANGES; /* the node refers to the operation, so it has to be changed */
     case RILL_NODE_EVENT_RECORD:
     case RILL_NODE_EVENT_WAIT: return before->event == after->event ? NO_CHANGE : NODES_CHANGE;
     case RILL_NODE_OTHER: return NODES_CHANGE;

@@ -7,7 +7,7 @@ static uint32_t kernel_attribute(gpu_function function, gpu_function_attribute w
   return (uint32_t)value;
 }
 
-/* Reads the required cluster size; no attribute tells a required block size.  Call it inside a scope. */
+/* Reads the required cluster size; no attribute reports a required block size.  Call it inside a scope. */
 static void read_required_cluster(struct rill__kernel *kernel) {
   if (!gpu_vendor_required_cluster(gpu_kernel_of(kernel)->native, kernel->required_cluster)) return;
   for (int i = 1; i < 3; i++) {

@@ -19,7 +19,7 @@ void gpu_append(char *text, size_t size, const char *format, ...) {
   if (length >= 0 && (size_t)length >= size - used) memcpy(text + size - sizeof "...", "...", sizeof "...");
 }
 
-/* ---- what was tried ---- */
+/* ---- the names that were tried ---- */
 
 /* Names with the same reason are listed together: "a, b: not set; c: no such folder". */
 struct tries {

@@ -131,7 +131,8 @@ static rill_status id(struct rill__stream *stream, uint64_t *out) {
   return RILL_OK;
 }
 
-/* If a handle was reused, the id differs; if it was not, the driver refuses the call at best. */
+/* Returns whether the handle still belongs to this stream.  If the handle was reused, the id differs; if it was not,
+ * the driver refuses the call at best. */
 static rill_status validate(struct rill__stream *stream, bool *same) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -189,7 +190,7 @@ static bool is_refused_anyway(gpu_result result) {
 }
 
 /* Records an event and queries it instead, until the work before it is complete or the time is over.  Only one event is
- * recorded, because a new one for each query might never be complete when it is queried. */
+ * recorded: if each query recorded a new one, the newest event might never be complete when it is queried. */
 static gpu_result query_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_event_handle event;

@@ -149,7 +149,7 @@ static inline uint32_t gpu_vendor_library_version(void) {
   return version != 0 ? version : gpu_vendor_driver_version();
 }
 
-/* Appends what hides devices from the runtime, if anything does. */
+/* Appends the variables or settings that hide devices from the runtime, if there are any. */
 static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *why, size_t size) {
   rill__hip_explain("", has_runtime, counted, why, size);
 }
