@@ -76,11 +76,11 @@ static void unlock_all(void) {
     if (rill__backend_is_known(backend_) && backend_->slot != NULL) backend_->slot(); \
   }
 
-/* The handlers that run before a fork run in the reverse order of their registration.  Ours must run before those of a
- * vendor's library: a thread that holds one of our locks may be inside a call to the vendor, which waits for a lock
- * that the vendor's handler has taken.  Vendors register their handlers when they start, so ours are registered again
- * after each search.  Of several registrations, only the one that runs first before a fork, and last after it, has an
- * effect. */
+/* Registers the fork handlers.  Handlers that run before a fork run in the reverse order of their registration.  Ours
+ * must run before those of a vendor's library: a thread that holds one of our locks may be inside a call to the vendor,
+ * which waits for a lock that the vendor's handler has taken.  Vendors register their handlers when they start, so ours
+ * are registered again after each search.  Of several registrations, only the one that runs first before a fork, and
+ * last after it, has an effect. */
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
 static void lock_before_fork(void) {

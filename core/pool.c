@@ -68,7 +68,8 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
 
 /* ---- queries ---- */
 
-/* Completed work is processed first, so `waiting` counts what the driver reports as pending. */
+/* Returns the state of the pool.  Completed work is processed first, so `waiting` counts what the driver reports as
+ * pending. */
 rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   RILL_ENTER();
   rill_pool_info now = RILL_POOL_INFO_INIT;

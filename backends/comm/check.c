@@ -20,7 +20,7 @@ bool rill__comm_checks(void) { return rill_check_is_on("comm"); }
 
 /* ---- exchanging ---- */
 
-/* Layout: one record per rank, followed by this rank's own.  The pinned and the device memory have the same layout. */
+/* Return the records.  Layout: one record per rank, followed by this rank's own, in pinned and in device memory. */
 static struct record *host_records(const struct comm *comm) { return comm->check_memory; }
 static struct record *device_records(const struct comm *comm) { return comm->check_device_memory; }
 

@@ -176,7 +176,7 @@ static void *end_apart(void *argument) {
   return NULL;
 }
 
-/* Destruction waits for operations, so it runs on a helper thread and not on the thread that releases the handle. */
+/* Destroys a communicator on a helper thread, because destruction waits for operations. */
 static void end(struct comm *comm) {
   if (!rill__comm_run_apart(end_apart, comm)) (void)end_apart(comm);
 }
@@ -228,10 +228,11 @@ static void wait_for_apart(uint32_t left, uint64_t ns) {
   pthread_mutex_unlock(&all.lock);
 }
 
-/* Vendor libraries crash if they are called during their own teardown, so helper threads get time to finish: on a
- * loaded machine, destroying a communicator can take half a minute.  The watch thread is stopped last, because
- * communicators are destroyed only once it has seen their operations end or time out.  The wait is bounded, because a
- * communicator without a deadline may wait for a peer that never arrives. */
+/* Waits for helper threads, and stops the other threads.  Vendor libraries crash if they are called during their own
+ * teardown, so helper threads get time to finish: on a loaded machine, destroying a communicator can take half a
+ * minute.  The watch thread is stopped last, because communicators are destroyed only once it has seen their operations
+ * end or time out.  The wait is bounded, because a communicator without a deadline may wait for a peer that never
+ * arrives. */
 static void at_exit(void) {
   enum { FOR_ENDS = 60, FOR_WATCH = 2 };
   if (all.forked) return;
@@ -247,8 +248,8 @@ static void first_use(void) {
   (void)atexit(at_exit); /* for a join that was abandoned */
 }
 
-/* Exit handlers run in reverse order of registration.  This one must run before those of the engine's libraries, so it
- * is registered after a join has loaded all of them. */
+/* Registers at_exit.  Exit handlers run in reverse order of registration, and this one must run before those of the
+ * engine's libraries, so it is registered after a join has loaded all of them. */
 void rill__comm_handle_exit(const struct comm_engine *engine) {
   static atomic_uint handled; /* one bit per backend */
   const unsigned bit = 1u << engine->backend;

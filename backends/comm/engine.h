@@ -330,7 +330,7 @@ static inline void comm_init_condition(pthread_cond_t *condition) {
   (void)pthread_condattr_destroy(&monotonic);
 }
 
-/* Called before any other use of the library; fails in a forked child. */
+/* Prepares the library; called before any other use of it.  Fails in a forked child. */
 rill_status rill__comm_begin_use(void);
 /* Creates a communicator of a device.  It has not joined yet, and no caller knows its handle. */
 rill_status rill__comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
@@ -379,7 +379,8 @@ void rill__comm_flights_end(struct comm_flight *flights, bool submitted);
 /* Fails the streams of flights that have not ended, and frees all flights. */
 void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
 
-/* RILL_CHECK=comm: return whether it is on; compare what the ranks are about to do (no effect if it is off). */
+/* RILL_CHECK=comm: rill__comm_checks returns whether it is on; rill__comm_check compares what the ranks are about to
+ * do, and has no effect if it is off. */
 bool rill__comm_checks(void);
 rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 

@@ -30,7 +30,7 @@ rill_status rill__comm_mpi_fail(int code, const char *call) {
 
 /* ---- starting and finalizing ---- */
 
-/* Attribute callback: MPI_Finalize was called, by the program or by at_exit. */
+/* Stops the engine, as an attribute callback of MPI_Finalize, which the program or at_exit has called. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);

@@ -246,8 +246,8 @@ static void rest(uint32_t looks) {
   }
 }
 
-/* Fails the streams of dead works.  This precedes the release of any of their gates, which fails the held work behind
- * the gate: a stream failed after that would report a second failure. */
+/* Fails the streams of dead works.  This precedes the release of any of their gates, which fails the held work after
+ * the gate: a stream failed later would report a second failure. */
 static void fail_dead(struct work *works) {
   for (struct work *work = works; work != NULL; work = work->next) {
     if (is_dead(work)) rill__comm_part_fail(work->part, &work->op.comm->failure);

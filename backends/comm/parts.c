@@ -25,7 +25,7 @@ static void leave(struct comm_part *part) {
   if (last) free(part);
 }
 
-/* Host call: the stream has reached the part. */
+/* Notes that the stream has reached the part, as a host call. */
 static void reach(void *user, rill_status stream_status) {
   struct comm_part *part = user;
   struct comm_parts *of = part->of;

@@ -7,7 +7,7 @@
 
 struct cpu_accesses;
 
-/* `token`: identifies the launch.  Returns NULL if host memory ran out. */
+/* Creates the record of a launch.  `token`: identifies the launch.  Returns NULL if host memory ran out. */
 struct cpu_accesses *rill__cpu_accesses_new(uint64_t token);
 
 /* Notes that a block accessed `size` bytes at `p`.  `how`: RILL__ACCESSED_*.  Any worker may call it. */

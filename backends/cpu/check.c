@@ -36,7 +36,7 @@ static bool was_found(uintptr_t p, size_t size) {
   return false;
 }
 
-/* `frees`: the count of frees before the search. */
+/* Caches an allocation.  `frees`: the count of frees before the search. */
 static void remember(uint64_t frees, struct cpu_bytes bytes) {
   if (known.frees != frees) memset(&known, 0, sizeof known);
   known.frees = frees;
@@ -119,7 +119,7 @@ static const char *describe_place(const struct place *place, char text[160]) {
   return text;
 }
 
-/* Does the same for memory that core knows.  Returns NULL, or a complete message. */
+/* Finds the allocation, known to core, in which or near which `p` lies.  Returns NULL, or a complete message. */
 static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
   struct rill__access access;
   char text[160];

@@ -46,7 +46,7 @@ static void copy_to_staging(struct rill__copy_3d *copy, void *staged) {
   copy->src_slice_pitch = into.dst_slice_pitch;
 }
 
-/* Does an overlapping copy like memmove: through `room`, or row by row starting at the safe end. */
+/* Makes an overlapping copy like memmove: through `room`, or row by row starting at the safe end. */
 static void move(const struct rill__copy_3d *asked, void *room) {
   struct rill__copy_3d copy = *asked;
   if (room != NULL) copy_to_staging(&copy, room);

@@ -16,7 +16,7 @@ static void cpu_event_destroy(struct rill__event *event) {
   if (part->queue != NULL) rill__cpu_queue_release(part->queue);
 }
 
-/* No stamp of this event is pending, because a pending stamp holds a reference to the event. */
+/* Resets the event.  No stamp of it is pending, because a pending stamp holds a reference to the event. */
 static void cpu_event_recycle(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
   if (part->queue != NULL) rill__cpu_queue_release(part->queue);
@@ -207,7 +207,8 @@ static bool cpu_event_notify(struct rill__event *event, struct rill__waker *wake
   return false;
 }
 
-/* The reference is dropped here and not at the wakeup, because the waking thread may hold the lock of all queues. */
+/* Drops the reference to the queue.  Not done at the wakeup, because the waking thread may hold the lock of all queues.
+ */
 static void cpu_event_notified(struct rill__event *event, struct rill__waker *waker) {
   (void)event;
   rill__cpu_queue_release(((struct notification *)(void *)waker->of_backend)->queue);

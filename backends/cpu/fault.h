@@ -15,7 +15,7 @@
 
 enum { CPU_FAULT_STACK_BYTES = 65536 };
 
-/* Called before a launch: installs the handler and starts the watcher, unless that has been done. */
+/* Installs the handler and starts the watcher, unless that has been done.  Called before a launch. */
 rill_status rill__cpu_faults_catch(void);
 
 /* Sets the calling worker's alternate signal stack, of CPU_FAULT_STACK_BYTES. */
@@ -33,10 +33,10 @@ struct cpu_name {
 };
 struct cpu_name rill__cpu_name_of(const struct cpu_inside *inside);
 
-/* Called in the child of a fork, where there is no watcher. */
+/* Resets the state in the child of a fork, where there is no watcher. */
 void rill__cpu_faults_reset(void);
 
-/* Called immediately before and after the kernel's own code. */
+/* Mark the worker as inside a kernel, and as outside.  Called immediately before and after the kernel's own code. */
 static inline void cpu_enter_kernel(struct cpu_worker *worker, const struct cpu_inside *inside) {
   atomic_store_explicit(&worker->inside, inside, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);

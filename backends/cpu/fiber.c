@@ -278,7 +278,7 @@ static void leave_exchange(struct warp *warp, uint32_t lane) {
   if (warp->exchanges[i].readers == 0) warp->used &= ~(1u << i);
 }
 
-/* Called when nothing else can run: completes, in all warps, the queries of lanes for the active lanes.  Only the
+/* Completes, in all warps, the queries of lanes for the active lanes.  Called when nothing else can run.  Only the
  * queries at the lowest place in the code are completed, because their lanes may still reach the other places. */
 static void answer_active(struct cpu_fibers *fibers) {
   const uint32_t warps = (fibers->threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
@@ -346,7 +346,7 @@ static void run_thread(struct cpu_fibers *fibers, struct fiber *me) {
   complete_barrier(fibers);
 }
 
-/* The loop of every fiber: runs threads of a block, then becomes spare until it is switched to again. */
+/* Runs threads of a block, then becomes spare until it is switched to again: the loop of every fiber. */
 static void body(void) {
   struct cpu_fibers *const fibers = running;
   struct fiber *const me = fibers->current;

@@ -31,7 +31,8 @@ struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t thread
 /* Frees the fibers whose stacks are larger than `above`, and those that were given up. */
 void rill__cpu_fibers_free(struct cpu_fibers **own, size_t above);
 
-/* The first frees the fibers with stacks larger than usual; the second returns true if there are any. */
+/* rill__cpu_fibers_trim frees the fibers with stacks larger than usual; rill__cpu_fibers_are_large returns true if
+ * there are any. */
 void rill__cpu_fibers_trim(struct cpu_fibers **own);
 bool rill__cpu_fibers_are_large(const struct cpu_fibers *fibers);
 

@@ -96,7 +96,8 @@ __asm__(".ifndef rill__cpu_stack_switch\n"
         ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n"
         ".endif\n");
 
-/* Six registers, the return address for `ret`, and the zero that ends a backtrace. */
+/* Builds the first frame of a stack: six registers, the return address for `ret`, and the zero that ends a backtrace.
+ */
 static inline void *first_frame(void *top, void (*entry)(void)) {
   uintptr_t *frame = (uintptr_t *)top - 8;
   for (int i = 0; i < 8; i++) frame[i] = 0;
@@ -149,7 +150,7 @@ static inline void *first_frame(void *top, void (*entry)(void)) {
 #endif
 #endif
 
-/* `stack` and `size` are multiples of 64. */
+/* Creates a context that starts at `entry`.  `stack` and `size` are multiples of 64. */
 static inline void fiber_prepare(struct context *context, void *stack, size_t size, void (*entry)(void)) {
 #ifdef FIBER_UCONTEXT
   (void)getcontext(&context->native);

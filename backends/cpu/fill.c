@@ -13,7 +13,7 @@ struct fill {
   char pattern[16]; /* repeated to 16 bytes */
 };
 
-/* The pattern starts at `dst`. */
+/* Fills bytes with the pattern, which starts at `dst`. */
 static void fill_bytes(char *dst, size_t size, const char pattern[16]) {
   if (memcmp(pattern, pattern + 1, 15) == 0) { /* all bytes are equal */
     memset(dst, pattern[0], size);

@@ -91,7 +91,7 @@ static bool collect_waits(struct cutting *cutting, uint32_t i) {
   return cutting->wait_count > before || step->operation->kind == RILL_NODE_EVENT_WAIT;
 }
 
-/* `end` is the number of nodes of a segment until lay_out is called. */
+/* Cuts the chains into segments.  `end` is the number of nodes of a segment until lay_out is called. */
 static void cut_chains(struct cutting *cutting) {
   struct cpu_shape *shape = cutting->shape;
   for (uint32_t i = 0; i < cutting->exec->count; i++) {

@@ -104,7 +104,7 @@ static void loader_words(const char *path, char *text, size_t size) {
   (void)snprintf(text, size, "%s", words);
 }
 
-/* `kept`: set to the file if its path has to stay valid; the caller closes it. */
+/* Loads the image from memory.  `kept`: set to the file if its path has to stay valid; the caller closes it. */
 static void *open_in_memory(const void *data, size_t size, int *kept, char *why, size_t why_size) {
   int file = memfd_create("rill kernels", MFD_CLOEXEC | MFD_EXEC);
   if (file < 0 && errno == EINVAL) file = memfd_create("rill kernels", MFD_CLOEXEC);

@@ -49,9 +49,9 @@ void rill__cpu_objects_free(struct cpu_objects *objects);
 /* Appends the seal to a shared object.  `image`: from malloc, and may be moved.  Returns false if memory ran out. */
 bool rill__cpu_seal(void **image, size_t *size, const char *target);
 
-/* stacks.c: reads the output of a compiler's -fstack-usage, and returns the bytes of stack that a thread of any kernel
- * of the image needs.  Returns false with a reason if there is no bound or too much is needed.  The second function
- * stores the value in the image. */
+/* stacks.c: rill__cpu_stacks_read reads the output of a compiler's -fstack-usage, and returns the bytes of stack that a
+ * thread of any kernel of the image needs.  Returns false with a reason if there is no bound or too much is needed.
+ * The second function stores the value in the image. */
 bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size);
 void rill__cpu_stacks_write(void *image, size_t size, uint64_t need);
 

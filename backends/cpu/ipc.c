@@ -129,8 +129,8 @@ static struct export *add_export(void *p, size_t size) {
   return export;
 }
 
-/* The export is listed before anything is mapped, so that `forget` undoes it in the child of a fork that happens
- * meanwhile.  In that child, exporting again restarts an export that has no file. */
+/* Exports the memory.  The export is listed before anything is mapped, so that `forget` undoes it in the child of a
+ * fork that happens meanwhile.  In that child, exporting again restarts an export that has no file. */
 static rill_status export_once(void *p, size_t size, struct export **out) {
   struct export *const known = find_export(p);
   struct export *export = known;

@@ -64,7 +64,7 @@ static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_
   return free_unused(device, p, kind);
 }
 
-/* To this device all host memory is the same.  Unregistering waits like freeing. */
+/* Does nothing, because to this device all host memory is the same.  Unregistering waits like freeing. */
 static rill_status cpu_memory_host_register(struct rill__device *device, void *p, size_t size) {
   (void)device, (void)p, (void)size;
   return RILL_OK;
@@ -75,7 +75,7 @@ static rill_status cpu_memory_host_unregister(struct rill__device *device, void 
   return rill__cpu_wait_for_all(device);
 }
 
-/* The device has one memory, so the data is there already. */
+/* Does nothing: the device has one memory, so the data is there already. */
 static rill_status cpu_memory_prefetch(struct rill__stream *stream, const void *p, size_t size) {
   (void)stream, (void)p, (void)size;
   return RILL_OK;

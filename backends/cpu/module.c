@@ -19,7 +19,7 @@ static void cpu_module_needs(struct rill__device *device, char *text, size_t siz
   (void)snprintf(text, size, "%s%s", device->info.arch, rill__cpu_x86_level() > 1 ? " or a lower level" : "");
 }
 
-/* An image that lists no variables may still have symbols for them. */
+/* Reads the variables.  An image that lists none may still have symbols for them. */
 static rill_status read_variables(struct cpu_module *part, const rill_bundle_image *image, const char *name) {
   const struct link_map *map = NULL;
   if (part->image->variable_count != 0) return RILL_OK;
@@ -94,7 +94,8 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
   return status;
 }
 
-/* On a lost device kernels may still be running, so their code and objects stay in memory. */
+/* Unloads the image, except on a lost device: kernels may still be running there, so their code and objects stay in
+ * memory. */
 static void cpu_module_unload(struct rill__module *module) {
   struct cpu_module *part = rill__part(module);
   if (part->objects != NULL) rill__access_end(module->base.device);

@@ -27,7 +27,7 @@ struct cpu_staged {
 bool rill__cpu_stage(struct cpu_staged *staged, size_t size, size_t inside);
 void rill__cpu_unstage(const struct cpu_staged *staged);
 
-/* Called in the child of a fork: nothing is staged, and the cached blocks may be in an inconsistent state. */
+/* Resets the state in the child of a fork: nothing is staged, and the cached blocks may be in an inconsistent state. */
 void rill__cpu_pages_reset(void);
 
 #endif

@@ -140,8 +140,8 @@ static inline void cpu_queue_retain(struct cpu_queue *queue) {
 }
 void rill__cpu_queue_release(struct cpu_queue *queue);
 
-/* Submission.  begin returns `size` bytes to fill in, and holds the queue's lock until commit, which returns the
- * operation's number.  If begin fails, the error text is set. */
+/* Submit an operation.  begin returns `size` bytes to fill in, and holds the queue's lock until commit, which returns
+ * the operation's number.  If begin fails, the error text is set. */
 rill_status rill__cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
 uint64_t rill__cpu_queue_commit(struct cpu_queue *queue);
 
@@ -150,8 +150,8 @@ uint64_t rill__cpu_queue_commit(struct cpu_queue *queue);
 uint64_t rill__cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count);
 static inline void cpu_queue_abort(struct cpu_queue *queue) { cpu_release(&queue->lock); }
 
-/* Called between begin and commit if the operation may write memory that rill does not know.  The queue is settled when
- * all such operations are done: the caller's memory is then up to date with the stream's work. */
+/* Notes that the operation may write memory that rill does not know; called between begin and commit.  The queue is
+ * settled when all such operations are done: the caller's memory is then up to date with the stream's work. */
 static inline void cpu_queue_unsettle_many(struct cpu_queue *queue, uint64_t count) {
   const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + count;
   atomic_store_explicit(&queue->unsettled, number, memory_order_release);
@@ -191,7 +191,7 @@ static inline uint64_t cpu_queue_submitted(struct cpu_queue *queue) {
   return atomic_load_explicit(&queue->submitted, memory_order_acquire);
 }
 
-/* Called in the child of a fork: drops everything that is queued. */
+/* Drops everything that is queued, in the child of a fork. */
 void rill__cpu_queue_forget_chunks(struct cpu_queue *queue);
 
 /* ---- waiting: wait.c ---- */
@@ -219,7 +219,7 @@ void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed);
 void rill__cpu_queues_add(struct cpu_queue *queue);
 void rill__cpu_queues_remove(struct cpu_queue *queue);
 
-/* Called after a submission. */
+/* Moves the queue to the busy list.  Called after a submission. */
 void rill__cpu_queues_add_busy(struct cpu_queue *queue);
 static inline void cpu_queue_is_busy(struct cpu_queue *queue) {
   if (RILL__UNLIKELY(!atomic_load(&queue->busy))) rill__cpu_queues_add_busy(queue);
@@ -231,7 +231,8 @@ bool rill__cpu_queues_synchronize(void);
 /* Wakes all waiters because their device is lost. */
 void rill__cpu_queues_abort(void);
 
-/* For fork.  In the child, pending work counts as done without having run. */
+/* Lock and unlock the lists around a fork, and reset all queues in the child, where pending work counts as done without
+ * having run. */
 void rill__cpu_queues_lock(void);
 void rill__cpu_queues_unlock(void);
 void rill__cpu_queues_reset(void);

@@ -132,9 +132,9 @@ void rill__cpu_queues_abort(void) {
 void rill__cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
 void rill__cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 
-/* Other threads may have been anywhere in a queue when the process was forked.  Only the links from the head on and the
- * number of submitted operations are trusted.  The memory that pending operations owned is leaked, because another
- * thread may have been releasing it. */
+/* Resets a queue in the child of a fork.  Other threads may have been anywhere in the queue at that time.  Only the
+ * links from the head on and the number of submitted operations are trusted.  The memory that pending operations owned
+ * is leaked, because another thread may have been releasing it. */
 static void reset(struct cpu_queue *queue) {
   const uint64_t submitted = atomic_load(&queue->submitted);
   atomic_store(&queue->active, false);

@@ -101,7 +101,7 @@ static uint64_t limit_on_the_way(const char *top_folder, const char *root, const
   return least;
 }
 
-/* `controller`: its name in version 1. */
+/* Returns the smallest limit of the process's groups.  `controller`: its name in version 1. */
 static uint64_t least_limit(const char *system, const char *controller, read_limit_fn *read_limit) {
   char path[PATH_BYTES], line[3 * PATH_BYTES], root[PATH_BYTES], mount[PATH_BYTES], group[PATH_BYTES];
   uint64_t least = UINT64_MAX;

@@ -148,7 +148,8 @@ static void unlock_schedule(void) {
 
 /* ---- host threads ---- */
 
-/* Called under the lock, which it releases.  Returns when the request is answered, or at `until` if that is not 0. */
+/* Lists the request and waits for its answer.  Called under the lock, which it releases.  Returns when the request is
+ * answered, or at `until` if that is not 0. */
 static void submit_request(struct request *request, uint64_t until) {
   schedule.asked++;
   schedule.unasked = 0;
@@ -371,7 +372,8 @@ static bool note_check(struct looks *looks, bool same, bool asleep) {
   return looks->asleep > SLEEPING_TICKS || looks->same > LONGEST_TICKS;
 }
 
-/* Called and returns under the lock, which it releases meanwhile. */
+/* Takes the turn from a step that has slept or run for too long.  Called and returns under the lock, which it releases
+ * meanwhile. */
 static void check_step(struct looks *looks) {
   char thread[24];
   const uint64_t turn = schedule.turn;

@@ -34,10 +34,11 @@ extern bool rill__cpu_scheduled;
 /* Reads the setting and prints the seed. */
 void rill__cpu_schedule_read(void);
 
-/* Called before the first worker starts.  Returns 0, or the error code if the pacer could not be started. */
+/* Starts the pacer; called before the first worker starts.  Returns 0, or the error code if the pacer could not be
+ * started. */
 int rill__cpu_schedule_start(void);
 
-/* The loop of a worker when there is a schedule. */
+/* Makes steps, if there is a schedule: the loop of a worker. */
 _Noreturn void rill__cpu_schedule_serve(struct cpu_worker *worker);
 
 /* Makes a queue that the caller owns ready. */
@@ -46,7 +47,7 @@ void rill__cpu_schedule_push(struct cpu_queue *queue);
 /* Works like rill__cpu_queue_wait. */
 bool rill__cpu_schedule_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns);
 
-/* Called at the end of a submission, and before a query, without locks. */
+/* Request steps at the end of a submission, and before a query.  Call them without locks. */
 void rill__cpu_schedule_submitted(void) __attribute__((cold));
 void rill__cpu_schedule_queried(void) __attribute__((cold));
 static inline void cpu_submitted(const struct cpu_queue *queue) {
@@ -63,13 +64,13 @@ bool rill__cpu_schedule_share(struct cpu_queue *queue, struct cpu_op *op, uint64
                               void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
 bool rill__cpu_schedule_parts(struct cpu_queue *queue);
 
-/* Called when a worker faulted in its step; the caller ends the operation. */
+/* Gives up the turn of a worker that faulted in its step; the caller ends the operation. */
 void rill__cpu_schedule_fallen(const struct cpu_worker *worker);
 
-/* Called when the device is lost: wakes all waiting threads, and ends the remaining work without further requests. */
+/* Wakes all waiting threads when the device is lost, and ends the remaining work without further requests. */
 void rill__cpu_schedule_abort(void);
 
-/* Called in the child of a fork, where there are no workers, no pacer and no work. */
+/* Resets the state in the child of a fork, where there are no workers, no pacer and no work. */
 void rill__cpu_schedule_reset(void);
 
 #endif

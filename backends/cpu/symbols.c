@@ -43,7 +43,7 @@ static bool find_tables(struct file *file) {
   return false;
 }
 
-/* The program headers were checked when the image was loaded. */
+/* Returns whether the symbol lies in writable memory.  The program headers were checked when the image was loaded. */
 static bool is_writable(const struct file *file, const ElfW(Sym) * symbol) {
   bool writable = false;
   for (size_t i = 0; i < file->header.e_phnum; i++) {

@@ -46,8 +46,8 @@ rill_status rill__cpu_workers_start_watcher(void) {
 
 /* ---- workers that faulted ---- */
 
-/* From here on the watcher owns the worker.  The pushed worker is not missed, because the watcher clears `watch` before
- * it reads `fallen`. */
+/* Hands the worker to the watcher and never returns.  The worker is not missed, because the watcher clears `watch`
+ * before it reads `fallen`. */
 _Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *public) {
   static _Atomic uint32_t never;
   struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;

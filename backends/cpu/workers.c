@@ -231,7 +231,7 @@ void rill__cpu_workers_push(struct cpu_queue *queue) {
   if (watcher) rill__cpu_workers_call_watcher();
 }
 
-/* Call it under the lock. */
+/* Removes a queue of the highest level with ready queues.  Call it under the lock. */
 static struct cpu_queue *take_ready(void) {
   for (uint32_t level = 0; level < CPU_LEVELS; level++) {
     struct cpu_queue *queue = rill__cpu_workers.ready[level].first;
@@ -320,7 +320,7 @@ static void find_stack(struct cpu_worker *worker) {
   (void)pthread_attr_destroy(&attributes);
 }
 
-/* Call it under the lock. */
+/* Assigns the lowest free number.  Call it under the lock. */
 static void number_worker(struct cpu_worker *worker) {
   while (rill__cpu_workers.numbers[worker->number]) worker->number++;
   rill__cpu_workers.numbers[worker->number] = true;

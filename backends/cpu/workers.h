@@ -33,7 +33,7 @@ struct cpu_inside {
   const char *kernel, *label; /* label: of the launch; may be NULL */
 };
 
-/* What a worker uses for the blocks that it runs. */
+/* The resources of a worker for the blocks that it runs. */
 struct cpu_worker {
   uint32_t number;           /* lowest number that was free when the worker started */
   void *shared;              /* dynamic shared memory of a block: CPU_SHARED_BYTES bytes */
@@ -84,12 +84,12 @@ _Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *worker);
 /* Starts another worker.  Returns false if there are too many or it could not be started. */
 bool rill__cpu_workers_add(void);
 
-/* Called in the child of a fork, where no worker exists. */
+/* Resets the state in the child of a fork, where no worker exists. */
 void rill__cpu_workers_reset(void);
 
 /* ---- jobs: job.c ---- */
 
-/* How parts are distributed to workers.  In order: a part never starts before parts with lower numbers, so it may wait
+/* The distribution of parts to workers.  In order: a part never starts before parts with lower numbers, so it may wait
  * for them.  By place: the same worker gets the same parts every time, as far as it is free to take them. */
 enum cpu_sharing { CPU_IN_ORDER, CPU_BY_PLACE };
 

@@ -56,7 +56,7 @@ static inline gpu_result gpu_vendor_set_attributes(gpu_graph_node node, const st
   return GPU_SUCCESS;
 }
 
-/* `kernels`: tells which of the preceding nodes are kernels. */
+/* Adds a kernel node.  `kernels`: tells which of the preceding nodes are kernels. */
 static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {

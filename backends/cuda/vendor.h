@@ -88,7 +88,7 @@ typedef unsigned int gpu_word;
 
 #include "backends/gpu/api.h"
 
-/* The driver API has no "last error". */
+/* Converts a result.  The driver API has no "last error" to clear. */
 static inline gpu_result gpu_vendor_result(CUresult result) { return (gpu_result)result; }
 
 static inline const char *gpu_vendor_error_name(gpu_result result) {
@@ -212,10 +212,10 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   return result;
 }
 
-/* Machine code runs on its own capability and on later minor versions of the same major version; PTX runs on everything
- * later.  Code for an architecture-specific target ("sm_90a") runs on exactly that target, code for a family
- * ("sm_100f") on the same major version starting with that target.  Any machine code is better than any PTX; of two
- * images of the same kind, the one with the later target is better. */
+/* Returns how well a target fits the device.  Machine code runs on its own capability and on later minor versions of
+ * the same major version; PTX runs on everything later.  Code for an architecture-specific target ("sm_90a") runs on
+ * exactly that target, code for a family ("sm_100f") on the same major version starting with that target.  Any machine
+ * code is better than any PTX; of two images of the same kind, the one with the later target is better. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const bool ptx = strncmp(target, "ptx_", 4) == 0;
   if (!ptx && strncmp(target, "sm_", 3) != 0) return 0;
@@ -253,7 +253,8 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
   return GPU_CALL(device_attribute, (&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
 }
 
-/* The attribute came with CUDA 12.  Older drivers refuse it, and share events on every Linux machine. */
+/* Returns whether events can be shared.  The attribute came with CUDA 12.  Older drivers refuse it, and share events on
+ * every Linux machine. */
 static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   int value = 0;
   *why = "the driver says that this device does not share events between processes";
@@ -263,8 +264,8 @@ static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char
 
 /* ---- calls whose arguments differ ---- */
 
-/* If both ends are known, stating the direction spares the driver from looking up the pointers.  All these calls return
- * after a pageable source has been read, because the driver stages it first. */
+/* Copies n bytes.  If both ends are known, stating the direction spares the driver from looking up the pointers.  All
+ * these calls return after a pageable source has been read, because the driver stages it first. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
                                          gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
@@ -279,7 +280,8 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   return GPU_CALL(copy, (GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
-/* The driver looks up memory that is not known to be host memory, and so finds its device also. */
+/* Converts a kind of memory.  The driver looks up memory that is not known to be host memory, and so finds its device
+ * also. */
 static inline CUmemorytype gpu_vendor_memory_type(uint32_t kind) {
   return kind == RILL_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_UNIFIED;
 }
@@ -300,7 +302,7 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
   return GPU_CALL(copy_2d, (&values, stream));
 }
 
-/* Slice pitches have to be multiples of pitches. */
+/* Converts a copy.  Slice pitches have to be multiples of pitches. */
 static inline CUDA_MEMCPY3D gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
   return (CUDA_MEMCPY3D){
     .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
@@ -364,12 +366,12 @@ static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, s
   return GPU_CALL(function_parameter, (function, i, offset, size));
 }
 
-/* Without this call, a driver may postpone the loading of a function until its first launch. */
+/* Loads a function now: without this call, a driver may postpone that until the first launch. */
 static inline gpu_result gpu_vendor_load_function(gpu_function function) {
   return gpu_api.function_load == NULL ? GPU_SUCCESS : GPU_CALL(function_load, (function));
 }
 
-/* Dynamic shared memory above the default has to be requested. */
+/* Requests dynamic shared memory above the default. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }

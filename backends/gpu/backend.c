@@ -1,6 +1,6 @@
 #include "backends/gpu/gpu.h"
 
-/* The driver's state does not survive a fork, and driver calls may hang in the child. */
+/* Disables the backend in the child: the driver's state does not survive a fork, and driver calls may hang there. */
 static void gpu_after_fork_in_child(void) {
   gpu_forked = true;
   for (uint32_t i = 0; i < gpu_device_count; i++) {

@@ -79,8 +79,8 @@ static rill_status wait_for_pageable(struct rill__stream *stream, const void *sr
   return known ? RILL_OK : gpu_stream_table.synchronize(stream, RILL__FOREVER);
 }
 
-/* If several vendor calls are needed, the first one already fails for any invalid argument; later calls can fail only
- * if the device does. */
+/* Copies rows and slices.  If several vendor calls are needed, the first one already fails for any invalid argument;
+ * later calls can fail only if the device does. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy) {
   const struct rill__device *device = stream->base.device;
   if (RILL__UNLIKELY(copy->dst_kind == RILL_MEMORY_PINNED && copy->src_kind == RILL_MEMORY_PINNED)) {

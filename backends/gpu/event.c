@@ -30,8 +30,8 @@ static void gpu_event_recycle(struct rill__event *event) { (void)event; }
 
 static uintptr_t gpu_event_native(struct rill__event *event) { return (uintptr_t)gpu_event_of(event)->native; }
 
-/* An event that was last recorded in a capture has no state to query, even if the capture has ended.  One driver
- * reports this during the capture, and an invalid value afterwards. */
+/* Sets the error of a failed query.  An event that was last recorded in a capture has no state to query, even if the
+ * capture has ended.  One driver reports this during the capture, and an invalid value afterwards. */
 static rill_status fail_query(struct rill__event *event, gpu_result result, const char *symbol) {
   if (result == GPU_INVALID_VALUE || result == GPU_CAPTURED_EVENT) {
     return rill__fail_native(RILL_ERROR_NOT_RECORDED, result, gpu_vendor_error_name(result),
@@ -163,8 +163,8 @@ static rill_status gpu_event_synchronize(struct rill__event *event, uint64_t ns)
   return result == GPU_SUCCESS ? RILL_OK : fail_query(event, result, gpu_symbols.event_synchronize);
 }
 
-/* Core knows whether its own events have timing and were recorded.  For imported events only the driver knows, and it
- * reports both cases with the same code. */
+/* Returns the time between two events.  Core knows whether its own events have timing and were recorded.  For imported
+ * events only the driver knows, and it reports both cases with the same code. */
 static rill_status gpu_event_elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
   struct rill__device *device = start->base.device;
   gpu_result result;

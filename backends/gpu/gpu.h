@@ -305,8 +305,9 @@ int gpu_access_begin(void);
 void gpu_access_end(int slot);
 /* Returns whether the stream of the event's last record was destroyed; if so the event is complete. */
 bool gpu_event_is_over(struct rill__event *event);
-/* The first function does the same for an internal native event that was last recorded on the stream of `place`. The
- * second returns whether the event is complete; false also if a query would break a capture of the stream. */
+/* gpu_mark_is_over does the same for an internal native event that was last recorded on the stream of `place`.
+ * gpu_mark_is_complete returns whether the event is complete; false also if a query would break a capture of the
+ * stream. */
 bool gpu_mark_is_over(uint64_t place);
 bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place);
 /* Returns the state of the stream of a place, and the handle of its native stream, or NULL if the place has none. */

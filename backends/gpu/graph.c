@@ -72,7 +72,7 @@ static void release_mark(struct rill__device *device, struct gpu_mark *mark) {
   free(mark);
 }
 
-/* After a fault or a fork every mark counts as complete. */
+/* Returns whether the mark is complete.  After a fault or a fork every mark counts as complete. */
 static bool is_mark_over(const struct rill__device *device, const struct gpu_mark *mark) {
   if (gpu_forked || atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK) return true;
   return mark->recorded && gpu_mark_is_complete(mark->event, mark->place);
@@ -118,7 +118,8 @@ static void destroy_replaced(struct rill__object *object) {
   free(replaced);
 }
 
-/* Called before a change of `count` operations.  `out` is NULL if no marked launch is pending. */
+/* Prepares the struct that will own what a change replaces.  Called before a change of `count` operations.  `out` is
+ * NULL if no marked launch is pending. */
 static rill_status begin_replacing(struct rill__graph_exec *exec, uint32_t count, struct replaced **out) {
   *out = NULL;
   if (is_idle_exec(exec)) return RILL_OK;
@@ -283,7 +284,7 @@ static bool stays(const struct gpu_mark *mark) {
   return mark->recorded && atomic_load_explicit(&mark->references, memory_order_acquire) > 1;
 }
 
-/* Called after a launch on the stream. */
+/* Records the mark of a launch, after the launch on the stream. */
 static rill_status record_mark(struct rill__graph_exec *exec, const struct gpu_stream *on) {
   struct gpu_exec *part = gpu_exec_of(exec);
   gpu_result result;
@@ -408,7 +409,8 @@ static rill_status foreign_begin(struct rill__stream *stream) {
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(stream->base.device, result, capture_begin);
 }
 
-/* An invalidated capture counts as having work; ending it reports the reason. */
+/* Returns whether other code has submitted work.  An invalidated capture counts as having work; ending it reports the
+ * reason. */
 static bool foreign_has_work(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_capture_status status = GPU_CAPTURE_NONE;

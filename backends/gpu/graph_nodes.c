@@ -407,12 +407,13 @@ static bool is_same_launch(const struct rill__launch *a, const struct rill__laun
   return true;
 }
 
-/* The driver can change only copies of one row. */
+/* Returns true for a copy of one row, the only kind that the driver can change. */
 static bool is_one_line(struct rill__device *device, const struct rill__copy_3d *copy) {
   return copy->height == 1 && copy->depth == 1 && is_one_copy(device, copy);
 }
 
-/* Memory of unknown kind may have become another kind, so such copies are never the same. */
+/* Returns true if two copies are equal.  Memory of unknown kind may have become another kind, so such copies are never
+ * equal. */
 static bool is_same_copy(const struct rill__copy_3d *a, const struct rill__copy_3d *b) {
   return a->dst_kind != RILL_MEMORY_UNKNOWN && a->src_kind != RILL_MEMORY_UNKNOWN && memcmp(a, b, sizeof *a) == 0;
 }
@@ -463,7 +464,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
   }
 }
 
-/* Call it inside a scope.  `operation` has to be one node. */
+/* Changes the parameters of a node, whose operation has to be one node.  Call it inside a scope. */
 static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                        struct rill__operation *operation) {
   const gpu_context context = gpu_device_of(device)->context;
@@ -486,7 +487,8 @@ static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu
   }
 }
 
-/* Call it inside a scope.  Work is set before its node is enabled; a node of another kind refuses the change. */
+/* Changes a node to another operation.  Work is set before its node is enabled; a node of another kind refuses the
+ * change.  Call it inside a scope. */
 static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                      const struct rill__operation *before, struct rill__operation *operation) {
   const struct gpu_spot spot = { .exec = native, .node = node };

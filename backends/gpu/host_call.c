@@ -15,8 +15,8 @@ struct gpu_closure {
   struct gpu_closure *next; /* next captured closure */
 };
 
-/* A few closures are kept for reuse.  The thread that swaps a pointer out of its slot owns the closure, which rules out
- * the ABA problem. */
+/* Returns a closure.  A few closures are kept for reuse.  The thread that swaps a pointer out of its slot owns the
+ * closure, which rules out the ABA problem. */
 static struct gpu_closure *new_closure(struct gpu_device *device) {
   for (int i = 0; i < GPU_SPARE_CLOSURES; i++) {
     if (atomic_load_explicit(&device->spare[i], memory_order_relaxed) == NULL) continue;
@@ -46,7 +46,7 @@ static void call_from_stream(gpu_stream_handle stream, gpu_native_result result,
   rill__call_host(closure.stream, closure.fn, closure.user, gpu_status_of((gpu_result)result));
 }
 
-/* Called once for each launch of the graph, so the closure is not freed. */
+/* Calls the function.  Called once for each launch of the graph, so the closure is not freed. */
 static void call_from_graph(void *data) {
   const struct gpu_closure *closure = data;
   rill__call_host(0, closure->fn, closure->user, RILL_OK);

@@ -116,7 +116,8 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
   return RILL_OK;
 }
 
-/* No vendor documents that closing waits for work, which may also run on other devices that can access the memory. */
+/* Closes an import after all work, which may also run on other devices that can access the memory: no vendor documents
+ * that closing waits for it. */
 rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size) {
   (void)size;
   if (gpu_forked) return rill__fail_lost(device);

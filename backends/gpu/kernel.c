@@ -88,7 +88,7 @@ static gpu_result write_constants(const struct rill__launch_extras *extras, gpu_
   return result;
 }
 
-/* Call it inside a scope. */
+/* Writes the constants, and launches with a cluster or attributes.  Call it inside a scope. */
 static gpu_result launch_with_extras(const struct gpu_stream *part, const struct rill__launch *shape,
                                      const char **symbol) {
   const struct rill__launch_extras *extras = shape->extras;

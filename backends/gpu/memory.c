@@ -34,8 +34,8 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
   return gpu_fail(device, result, symbol);
 }
 
-/* Host and managed memory may be in use on every device of the vendor, and no vendor documents that freeing it waits
- * for them. */
+/* Waits for all devices: host and managed memory may be in use on every device of the vendor, and no vendor documents
+ * that freeing it waits for them. */
 rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     struct rill__device *device = gpu_devices[i];
@@ -45,7 +45,7 @@ rill_status gpu_wait_for_all(void) {
   return RILL_OK;
 }
 
-/* Device memory is freed once the device is idle; both vendors' functions wait for that. */
+/* Frees memory.  Device memory is freed once the device is idle; both vendors' functions wait for that. */
 static rill_status gpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
@@ -97,7 +97,8 @@ _Static_assert((int)GPU_ADVICE_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
                    (int)GPU_ADVICE_NOT_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
                "advice has the vendors' numbers");
 
-/* Without concurrent access the driver moves all managed memory at each launch, and ignores prefetches and advice. */
+/* Refuses prefetches and advice without concurrent access: the driver then moves all managed memory at each launch, and
+ * ignores them. */
 static rill_status need_concurrent(struct rill__device *device, const char *symbol, bool there) {
   RILL_REQUIRE(there, RILL_ERROR_UNSUPPORTED, "the driver of %s does not have %s", device->name, symbol);
   int value = 0;

@@ -36,7 +36,7 @@ static struct gpu_native *at(uint32_t index) {
   return &chunk[index % CHUNK];
 }
 
-/* Call it under the lock. */
+/* Returns an unused native stream of the table, which grows by a chunk if necessary.  Call it under the lock. */
 static struct gpu_native *make_more(void) {
   if (used == CHUNKS * CHUNK) return NULL;
   if (used % CHUNK == 0) {

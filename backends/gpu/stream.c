@@ -123,8 +123,8 @@ static rill_status gpu_stream_context(struct rill__stream *stream, uintptr_t *ou
   return RILL_OK;
 }
 
-/* Native streams and their ids are reused.  rill's numbers have the highest bit set, so they differ from the drivers'
- * ids, which count from 1. */
+/* Returns the id of the stream.  Native streams and their ids are reused.  rill's numbers have the highest bit set, so
+ * they differ from the drivers' ids, which count from 1. */
 static rill_status id(struct rill__stream *stream, uint64_t *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   *out = part->has_id ? part->id : stream->number | UINT64_C(1) << 63;
@@ -223,7 +223,8 @@ static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out
 
 /* ---- ordering ---- */
 
-/* The vendors accept the external flags only inside captures; outside, rill's flag has no effect. */
+/* Returns whether RILL_EVENT_EXTERNAL applies.  The vendors accept the external flags only inside captures; outside,
+ * rill's flag has no effect. */
 static rill_status external_applies(struct rill__stream *stream, uint32_t flags, bool *out) {
   *out = false;
   return (flags & RILL_EVENT_EXTERNAL) == 0 ? RILL_OK : gpu_stream_is_capturing(stream, out);

@@ -116,7 +116,7 @@ static bool is_any(const Elf64_Sym *symbol) {
   return true;
 }
 
-/* The name of a kernel's descriptor is the kernel's name followed by ".kd". */
+/* Returns the length of a kernel's name.  The name of its descriptor is the kernel's name followed by ".kd". */
 static size_t without_suffix(const Elf64_Sym *symbol, const char *name, size_t length) {
   (void)symbol;
   return length > 3 && memcmp(name + length - 3, ".kd", 3) == 0 ? length - 3 : 0;

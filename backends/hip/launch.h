@@ -7,7 +7,7 @@
 #define GPU_LAUNCH_EXTENDED_TEXT "hipModuleLaunchCooperativeKernel"
 #define GPU_ACTIVE_CLUSTERS_TEXT ""
 
-/* No device has clusters, and the only attribute is the cooperative one. */
+/* Launches with a cluster or attributes.  No device has clusters, and the only attribute is the cooperative one. */
 static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const struct rill__launch *launch,
                                                     gpu_stream_handle stream, gpu_event_handle event) {
   (void)event;
@@ -26,7 +26,8 @@ static inline bool gpu_vendor_has_cooperative(const char **why) {
   return gpu_api.launch_cooperative != NULL;
 }
 
-/* hipDrvLaunchKernelEx of HIP 7 accepts attributes, but honours none of these. */
+/* Returns whether a launch may have the attribute.  hipDrvLaunchKernelEx of HIP 7 accepts attributes, but honours none
+ * of these. */
 static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t kind, const char **why) {
   (void)device, (void)kind;
   *why = kind == RILL_ATTR_CARVEOUT ? "the shared memory of AMD GPUs is not part of a cache"

@@ -32,9 +32,9 @@
  * version. */
 #define GPU_NODES_ARE_DISABLED false
 
-/* A module's function is passed where the API names a host function.  The runtime's own captures of module launches do
- * the same since 5.2 (hip_graph.cpp, capturehipModuleLaunchKernel).  The runtime ignores the cooperative attribute of a
- * node, and nodes have no other attributes. */
+/* Adds a kernel node.  A module's function is passed where the API names a host function.  The runtime's own captures
+ * of module launches do the same since 5.2 (hip_graph.cpp, capturehipModuleLaunchKernel).  The runtime ignores the
+ * cooperative attribute of a node, and nodes have no other attributes. */
 static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {

@@ -117,9 +117,9 @@ typedef int gpu_word;
 
 #include "backends/gpu/api.h"
 
-/* A failed call remains the thread's last error, including "not ready".  Clear it, so that the user's next
- * hipGetLastError does not return an error of rill's calls.  (Up to 6, a successful call clears the user's own error;
- * this cannot be prevented.) */
+/* Converts a result, and clears the thread's last error: a failed call sets it, including with "not ready", and the
+ * user's next hipGetLastError must not return an error of rill's calls.  (Up to 6, a successful call clears the user's
+ * own error; this cannot be prevented.) */
 static inline gpu_result gpu_vendor_result(hipError_t result) {
   if (RILL__UNLIKELY(result != hipSuccess)) (void)gpu_api.get_last_error();
   return (gpu_result)result;
@@ -127,7 +127,7 @@ static inline gpu_result gpu_vendor_result(hipError_t result) {
 
 static inline const char *gpu_vendor_error_name(gpu_result result) { return gpu_api.error_name((hipError_t)result); }
 
-/* For example, 50221153 is 5.2. */
+/* Converts a runtime version: for example, 50221153 is 5.2. */
 static inline uint32_t gpu_vendor_plain_version(int version) {
   return (uint32_t)(version / 10000000 * 1000 + version / 100000 % 100 * 10);
 }
@@ -203,8 +203,9 @@ static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
   return result != GPU_INVALID_HANDLE && result != GPU_CONTEXT_DESTROYED;
 }
 
-/* From 6.2 to 6.4, querying an event invalidates a capture in progress on the stream of its last record, although the
- * event is not part of the capture (hip_event.cpp, hipEventQuery and hipEventSynchronize). */
+/* Returns whether queries break captures.  From 6.2 to 6.4, querying an event invalidates a capture in progress on the
+ * stream of its last record, although the event is not part of the capture (hip_event.cpp, hipEventQuery and
+ * hipEventSynchronize). */
 static inline bool gpu_vendor_queries_break_captures(void) {
   static _Atomic int answer; /* 0 if not determined yet */
   int known = atomic_load_explicit(&answer, memory_order_relaxed);
@@ -224,7 +225,7 @@ static inline bool gpu_vendor_context_is_lost(gpu_device_handle device, gpu_stre
   return sentinel != NULL && !gpu_vendor_stream_is_alive(sentinel);
 }
 
-/* hipStreamLegacy exists only in later versions, and means the null stream. */
+/* Returns a default stream.  hipStreamLegacy exists only in later versions, and means the null stream. */
 static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
   return native == 1 ? NULL : (hipStream_t)native;
 }
@@ -261,8 +262,8 @@ struct gpu_target {
   char name[64]; /* including features: "gfx90a:sramecc+:xnack-" */
 };
 
-/* No attribute holds the name, and the struct that does has two layouts.  The functions that the library exports tell
- * which one it uses. */
+/* Reads the device's name.  No attribute holds it, and the struct that does has two layouts.  The functions that the
+ * library exports tell which one it uses. */
 static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
                                              size_t size) {
   union {
@@ -306,9 +307,9 @@ static inline const char *gpu_vendor_generic_of(const char *arch, size_t length)
   return NULL;
 }
 
-/* Code runs only on its own architecture, or on those that a generic target represents.  A feature that the target
- * names ("xnack+") has to be set accordingly on the device; a feature that it does not name may have either setting.  A
- * target that names more features is more specific and preferred. */
+/* Returns how well a target fits the device.  Code runs only on its own architecture, or on those that a generic target
+ * represents.  A feature that the target names ("xnack+") has to be set accordingly on the device; a feature that it
+ * does not name may have either setting.  A target that names more features is more specific and preferred. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const size_t length = strcspn(target, ":");
   const size_t own_length = strcspn(device->name, ":");
@@ -362,8 +363,8 @@ static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char
 
 /* ---- calls whose arguments differ ---- */
 
-/* The runtime looks up both pointers, whatever kind is stated.  If either end is pageable, the call returns when the
- * copy is done. */
+/* Copies n bytes.  The runtime looks up both pointers, whatever kind is stated.  If either end is pageable, the call
+ * returns when the copy is done. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
                                          gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
@@ -376,7 +377,7 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
                             hipMemcpyDefault, stream));
 }
 
-/* Slice pitches have to be multiples of pitches. */
+/* Converts a copy.  Slice pitches have to be multiples of pitches. */
 static inline hipMemcpy3DParms gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
   return (hipMemcpy3DParms){
     .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
@@ -430,7 +431,8 @@ static inline bool gpu_vendor_is_memory_of(gpu_device_handle device, const void 
   return false;
 }
 
-/* The only flag was 0 in the first headers and is 1 in later ones; each runtime refuses the other value. */
+/* Opens memory of another process.  The only flag was 0 in the first headers and is 1 in later ones; each runtime
+ * refuses the other value. */
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
   const gpu_result result = GPU_CALL(ipc_open_memory, (out, handle, 1));
   return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory, (out, handle, 0)) : result;
@@ -441,7 +443,7 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load, (module, data));
 }
 
-/* Only the note of a code object describes the arguments. */
+/* Returns NOT_SUPPORTED: only the note of a code object describes the arguments. */
 static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   (void)function, (void)i, (void)offset, (void)size;
   return GPU_NOT_SUPPORTED;
@@ -453,7 +455,7 @@ static inline gpu_result gpu_vendor_load_function(gpu_function function) {
   return GPU_SUCCESS;
 }
 
-/* Every launch may use the maximum of a block. */
+/* Does nothing: every launch may use the maximum of a block. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   (void)function, (void)bytes;
   return GPU_SUCCESS;

@@ -28,7 +28,7 @@ void rill__call_is_of(rill_host_fn fn);
 enum { RILL__CALL_PLACES = 64 };
 bool rill__call_at(size_t place, struct rill__host_call_seen *out);
 
-/* Called in the child of a fork, in which the other threads do not exist. */
+/* Frees all places in the child of a fork, in which the other threads do not exist. */
 void rill__calls_after_fork(void);
 
 #endif

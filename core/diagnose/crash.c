@@ -116,7 +116,7 @@ static void describe_function(rill_host_fn fn, char *text, size_t size) {
   }
 }
 
-/* If memory runs out, the call runs without a name. */
+/* Prepares the line for a host call.  If memory runs out, the call runs without a name. */
 static rill_status guard_call(struct rill__observed *what) {
   char function[112];
   if (what->kind != RILL__OBSERVED_HOST_CALL) return RILL_OK;

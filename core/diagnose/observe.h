@@ -109,7 +109,7 @@ void rill__calls_watch(uint32_t bit, bool on);
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));
 rill_status rill__observe_after(struct rill__observed *what, rill_status status) __attribute__((cold));
 
-/* Do the same for a call of rill_alloc or rill_free, if there are observers.  rill__observe_end may also be called if
+/* Call the observers for a call of rill_alloc or rill_free, if there are any.  rill__observe_end may also be called if
  * the operation was not started; `called` is 0 then. */
 static inline rill_status rill__observe_start(struct rill__observed *what) {
   return rill__is_observed() ? rill__observe_before(what) : RILL_OK;

@@ -154,7 +154,7 @@ struct rill__name rill__stream_name(uint64_t id) {
   return name;
 }
 
-/* An internal event, or one that was destroyed, is described by the operation before its record. */
+/* Describes a wait.  An internal event, or one that was destroyed, is described by the operation before its record. */
 static void describe_wait(struct rill__text *text, const struct rill__operation_record *operation) {
   struct rill__event *const event = rill__find(operation->subject, RILL__EVENT);
   const unsigned long long number = operation->words[1] + 1;

@@ -29,7 +29,7 @@ struct rill__operation_list {
 void rill__operations_pending(const struct rill__device *device, struct rill__operation_list *out);
 void rill__operations_free(struct rill__operation_list *list);
 
-/* "kernel "store", launch "step 3", 4 blocks of 32 threads". */
+/* Appends a description: "kernel "store", launch "step 3", 4 blocks of 32 threads". */
 void rill__operation_describe(struct rill__text *text, const struct rill__operation_record *operation);
 
 /* Returns "stream "copy"", or that the stream was released.  Call it inside an epoch. */

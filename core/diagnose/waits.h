@@ -14,13 +14,13 @@ struct rill__host_wait {
   uint64_t since; /* in ns */
 };
 
-/* Called before and after a wait for `object`, which is a stream, event or device as `kind` says.  `what` is filled in
- * for the observers, if there are any.  If an observer refuses the wait, the wait has ended. */
+/* Begin and end a wait for `object`, which is a stream, event or device as `kind` says.  `what` is filled in for the
+ * observers, if there are any.  If an observer refuses the wait, the wait has ended. */
 rill_status rill__host_wait_begin(struct rill__observed *what, enum rill__observed_kind kind,
                                   struct rill__object *object);
 rill_status rill__host_wait_end(struct rill__observed *what, rill_status status);
 
-/* Do the same for a free of memory; observers are informed of frees separately. */
+/* Begin and end a wait in a free of memory; observers are informed of frees separately. */
 void rill__host_free_begin(struct rill__device *device, const void *p);
 void rill__host_free_end(void);
 

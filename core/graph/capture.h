@@ -133,7 +133,7 @@ static inline rill_status rill__capture_check(struct rill__device *device, bool 
   return rill__capture_check_slow(device, any);
 }
 
-/* Called in the child of a fork, in which no stream is capturing. */
+/* Ends all captures in the child of a fork, in which no stream is capturing. */
 void rill__captures_after_fork(void);
 
 #endif

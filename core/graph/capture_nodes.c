@@ -159,8 +159,8 @@ rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const 
                     rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
 }
 
-/* Another thread may hold a stream for the event at any time, so the fence is checked until the change of state
- * succeeds. */
+/* Makes the event CAPTURED.  Another thread may hold a stream for the event at any time, so the fence is checked until
+ * the change of state succeeds. */
 static rill_status become_captured(struct rill__capture_member *member, struct rill__event *event) {
   uint32_t state = atomic_load(&rill__core(event)->state);
   while (state == RILL__EVENT_FENCED ||

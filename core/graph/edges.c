@@ -310,7 +310,7 @@ static bool take_in(struct rill__graph *graph) {
   return true;
 }
 
-/* Aligned, because `head` is a node, which is aligned to a cache line. */
+/* Allocates an index, aligned because `head` is a node, which is aligned to a cache line. */
 static struct rill__edges *new_index(void) {
   struct rill__edges *edges = aligned_alloc(_Alignof(struct rill__edges), sizeof *edges);
   if (edges != NULL) *edges = (struct rill__edges){ .head = { .index = UINT32_MAX } };

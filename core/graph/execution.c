@@ -15,9 +15,9 @@ static rill_status fail_shared_memory(void) {
                     RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
 }
 
-/* An execution object claims memory of its graph by a separate operation, which replaces the allocation's operation in
- * its steps.  Backends keep operations until the launches that may use them have ended; only then can another object
- * claim the memory. */
+/* Releases an execution object's claim on memory of its graph.  The claim is a separate operation, which replaces the
+ * allocation's operation in the object's steps.  Backends keep operations until the launches that may use them have
+ * ended; only then can another object claim the memory. */
 static void drop_claim(struct rill__payload *claim) {
   atomic_store(&claim->of->taken, false);
   rill__operation_unref(claim->of);

@@ -43,8 +43,8 @@ static uint32_t claims = 1;
 static bool is_claimed(const struct rill__fence *fence) { return fence->claim == claims; }
 void rill__held_claims_end(void) { claims++; }
 
-/* An owned mark was never published, so it is retired like a released event; a mark that is the event only loses a
- * reference. */
+/* Destroys a fence.  An owned mark was never published, so it is retired like a released event; a mark that is the
+ * event only loses a reference. */
 static void destroy_fence(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
@@ -89,8 +89,8 @@ void rill__fence_set_state(struct rill__fence *fence, enum fence_state state) {
   atomic_store_explicit(&fence->state, state, memory_order_release);
 }
 
-/* The blocked queues only become ready here.  The caller submits them by rill__held_run, after it has released the
- * lock. */
+/* Sets the final state.  The blocked queues only become ready here.  The caller submits them by rill__held_run, after
+ * it has released the lock. */
 static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
   rill__fence_set_state(fence, state);
   while (fence->blocked != NULL) {
@@ -327,7 +327,8 @@ static bool count_first_record(struct rill__event *event, uint32_t *state) {
   return atomic_compare_exchange_strong(&rill__core(event)->state, state, RILL__EVENT_RECORDED);
 }
 
-/* Call this without the lock, because the lock of captures is taken before it. */
+/* Makes an UNRECORDED or CAPTURED event RECORDED; returns false for any other state.  Call it without the lock, because
+ * the lock of captures is taken before it. */
 static bool count_as_recorded(struct rill__event *event) {
   uint32_t state;
   if (count_first_record(event, &state)) return true;
@@ -341,7 +342,8 @@ static void issue_awaited(struct rill__event *event, struct rill__fence *fence) 
   detach_unawaited(event);
 }
 
-/* Work queued for the event keeps its fence.  The event now stands for its native event. */
+/* Notes a record of the native event.  Work queued for the event keeps its fence, and the event now stands for its
+ * native event. */
 void rill__event_recorded_natively(struct rill__event *event) {
   /* the place of this record is not known */
   atomic_store_explicit(&rill__core(event)->recorded_on, 0, memory_order_relaxed);

@@ -46,7 +46,8 @@ static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_e
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-/* A launch has to come after the held launches of its object: in the same queue, or after those have been submitted. */
+/* Claims the object for a launch, which has to come after the held launches of the object: in the same queue, or after
+ * those have been submitted. */
 static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
   for (;;) {

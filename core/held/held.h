@@ -51,13 +51,14 @@ rill_status rill__submit_operation(struct rill__stream *stream, const struct ril
 
 /* ---- streams ---- */
 
-/* Each function takes the operation if the stream is held or captured, and sets `taken`.  If the stream is no longer
- * held, `taken` is false and the caller submits to the driver.  On failure nothing was taken. */
+/* Take an operation if the stream is held or captured, and set `taken`.  If the stream is no longer held, `taken` is
+ * false and the caller submits to the driver.  On failure nothing was taken. */
 rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
-/* `payload`: what the launch owns, or NULL; it is taken over together with the launch, and then set to NULL. */
+/* Takes a launch.  `payload`: what the launch owns, or NULL; it is taken over together with the launch, and then set to
+ * NULL. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken);
 
@@ -125,7 +126,7 @@ struct rill__recording {
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
                                   struct rill__event *event);
 
-/* `status`: the result of recording the target. */
+/* Ends the record.  `status`: the result of recording the target. */
 void rill__recording_end(struct rill__recording *recording, rill_status status);
 
 /* ---- what an event stands for ---- */
@@ -141,7 +142,8 @@ enum rill__meaning {
 /* Call it for an event that is not RECORDED. */
 enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point);
 
-/* `point`: the event to query the driver about, if the driver has the record; valid inside the epoch. */
+/* Returns the meaning of the event.  `point`: the event to query the driver about, if the driver has the record; valid
+ * inside the epoch. */
 static inline enum rill__meaning rill__event_meaning(struct rill__event *event, struct rill__event **point) {
   *point = event;
   if (RILL__LIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
@@ -201,7 +203,8 @@ extern struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range);
 bool rill__record_is_held(struct rill__event *event); /* true if queued or being submitted; call under the lock */
 
-/* Called around a fork. */
+/* Lock and unlock the state of held work, also around a fork; in the child, rill__held_after_fork drops all held work.
+ */
 void rill__held_lock(void);
 void rill__held_unlock(void);
 void rill__held_after_fork(void);

@@ -136,7 +136,7 @@ static inline bool rill__fence_is_pending(const struct rill__fence *fence) {
   return rill__fence_state(fence) <= FENCE_QUEUED;
 }
 
-/* `state`: QUEUED, ISSUED or FAILED. */
+/* Sets the state to QUEUED, ISSUED or FAILED. */
 void rill__fence_set_state(struct rill__fence *fence, enum fence_state state);
 
 /* Make the fence ISSUED, with a mark that it owns or that is the event itself, or FAILED.  The queues that it blocked

@@ -63,7 +63,7 @@ static rill_status record_shared(struct rill__stream *stream, const struct held_
   return status;
 }
 
-/* The driver gets the record before the fence is issued: a wait that finds the fence ISSUED is submitted
+/* Submits a record.  The driver gets it before the fence is issued: a wait that finds the fence ISSUED is submitted
  * immediately. */
 static rill_status submit_held_record(struct rill__stream *stream, struct held_op *op) {
   struct rill__event *event = op->operation->event, *mark = NULL;

@@ -83,7 +83,7 @@ bool rill__lines_wait(void);
 /* Returns how long to wait before the next poll, in ns.  Call it exactly once after each poll. */
 uint64_t rill__lines_pause(void);
 
-/* Called in the child of a fork. */
+/* Drops all lines in the child of a fork. */
 void rill__lines_forget(void);
 
 /* ---- for fork, and for the one function that resolves fences ---- */

@@ -94,8 +94,9 @@ static void close_line(struct rill__watch *first) {
   *link = first->line.next_hashed;
 }
 
-/* `stream` is 0 if the place is not known: the null handles stand for native streams that depend on the thread, and a
- * record by a graph or by other code has no known place. */
+/* Finds the line of a watch.  `stream` is 0 if the place is not known: the null handles stand for native streams that
+ * depend on the thread, and a record by a graph or by other code has no known place.  A place is used only if no record
+ * was made while it was read. */
 static void find_place(struct rill__watch *watch) {
   struct rill__event *const point = watch->point;
   const struct rill__completion_query before = rill__query_completion(&rill__core(point)->work);

@@ -11,7 +11,7 @@ rill_status rill__global_find(struct rill__module *module, const char *symbol, v
 /* Removes the variables of a module that is being destroyed from the map. */
 void rill__globals_forget(struct rill__module *module);
 
-/* Called around a fork. */
+/* Lock and unlock the lists, around a fork. */
 void rill__globals_lock(void);
 void rill__globals_unlock(void);
 

@@ -42,8 +42,8 @@ struct rill__image {
 
 #pragma GCC visibility push(hidden)
 
-/* Each function adds a copy of its strings.  It returns false and sets no_memory if memory ran out.  An argument is
- * added to the kernel that was added last, whose arguments then count as known. */
+/* Add a part, kernel or argument, with a copy of its strings.  They return false and set no_memory if memory ran out.
+ * An argument is added to the kernel that was added last, whose arguments then count as known. */
 bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
                           size_t size);
 bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);

@@ -128,7 +128,7 @@ static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t 
                     kernel->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1], block[2]);
 }
 
-/* Inlined, because every launch is checked. */
+/* Checks the shape of a launch.  Inlined, because every launch is checked. */
 static inline __attribute__((always_inline)) rill_status
 check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
@@ -182,7 +182,8 @@ static rill_status check_arg_count(const struct rill__kernel *kernel, const rill
   return RILL_OK;
 }
 
-/* The text includes the argument's name, if the image has it. */
+/* Fails for an argument of the wrong size or without data.  The text includes the argument's name, if the image has it.
+ */
 static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *kernel, const rill_arg *arg, size_t i) {
   const rill_bundle_kernel *const source = kernel->source;
   const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
@@ -266,8 +267,8 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   return status;
 }
 
-/* Does the same on a capturing stream.  In a graph the event is recorded after the entire kernel, which is not earlier
- * than the trigger of its blocks. */
+/* Submits a launch that records an event to a capturing stream.  In a graph the event is recorded after the entire
+ * kernel, which is not earlier than the trigger of its blocks. */
 static rill_status submit_recorded_node(struct rill__stream *stream, struct rill__launch *launch,
                                         struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__event *const event = extras->event;
@@ -282,7 +283,7 @@ static rill_status submit_recorded_node(struct rill__stream *stream, struct rill
   return rill__record_slow(stream, event, 0);
 }
 
-/* Does the same with attributes and constants. */
+/* Submits a launch with attributes and constants. */
 static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
                                                                 struct rill__launch *launch) {
   struct rill__launch_extras extras = { .set = 0 };

@@ -220,7 +220,8 @@ static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   return RILL_OK;
 }
 
-/* Called when the stream's driver has received the launch, or when the constants are not used. */
+/* Frees the constants in the stream's order.  Called when the stream's driver has received the launch, or when the
+ * constants are not used. */
 static void finish_constants(struct rill__stream *stream, struct rill__payload *payload) {
   struct constants *constants = (struct constants *)payload;
   if (constants->staging != NULL) rill__staging_finish(stream, constants->staging);

@@ -53,7 +53,7 @@ void rill__bundle_forget(struct rill__module *module);
 /* Returns the kernel of a reference on a device, which is looked up or loaded.  The caller must not release it. */
 rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out);
 
-/* Called around a fork. */
+/* Lock and unlock the list of modules, around a fork. */
 void rill__modules_lock(void);
 void rill__modules_unlock(void);
 

@@ -38,8 +38,8 @@ static __attribute__((noinline, unused)) bool rill__submission_claim(struct rill
   return atomic_compare_exchange_strong(&work->owner, &none, self);
 }
 
-/* Called before and after the driver call that submits.  rill__submission_end returns the number of submissions that
- * had ended before: if the program orders two submissions, the later one gets the larger number. */
+/* Count a submission, before and after the driver call that submits.  rill__submission_end returns the number of
+ * submissions that had ended before: if the program orders two submissions, the later one gets the larger number. */
 static inline void rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
@@ -82,8 +82,9 @@ static inline bool rill__completion_is_unused(const struct rill__completion *wor
   return atomic_load_explicit(&work->owner, memory_order_acquire) == NULL;
 }
 
-/* The current counts may change between the loads.  That is harmless: a submission that another thread starts meanwhile
- * is concurrent with the query, which may then give either answer. */
+/* Returns whether all counted work is known to be complete.  The current counts may change between the loads.  That is
+ * harmless: a submission that another thread starts meanwhile is concurrent with the query, which may then give either
+ * answer. */
 static inline bool rill__completion_is_known(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_acquire) ==
              atomic_load_explicit(&work->known_own, memory_order_acquire) &&

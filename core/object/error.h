@@ -18,7 +18,7 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
 /* Adds the name of the failed launch to the calling thread's error. */
 void rill__error_of_launch(const char *label) __attribute__((cold));
 
-/* Between these two calls, failures do not change the last error: they are inside a call that will succeed. */
+/* Suspend and resume changes of the last error, for failures inside a call that will succeed. */
 void rill__errors_suspend(void);
 void rill__errors_resume(void);
 

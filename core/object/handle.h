@@ -172,7 +172,7 @@ struct rill__name {
 struct rill__name rill__name_of(const struct rill__object *object);
 const char *rill__kind_name(enum rill__kind kind);
 
-/* Called around a fork: take and release the locks of this file. */
+/* Take and release the locks of this file, around a fork. */
 void rill__handles_lock(void);
 void rill__handles_unlock(void);
 

@@ -82,8 +82,8 @@ static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
 void rill__origins_lock(void) { pthread_mutex_lock(&noted_lock); }
 void rill__origins_unlock(void) { pthread_mutex_unlock(&noted_lock); }
 
-/* If there is no host memory, the object is missing from the list and the call that creates the object still
- * succeeds. */
+/* Records the origin of an object.  If there is no host memory, the object is missing from the list and the call that
+ * creates the object still succeeds. */
 void rill__origin_note_(const struct rill__object *object) {
   struct rill__origin origin;
   rill__origin_take(&origin);
@@ -101,7 +101,7 @@ void rill__origin_note_(const struct rill__object *object) {
   pthread_mutex_unlock(&noted_lock);
 }
 
-/* Call it under the lock. */
+/* Returns whether the recorded object is alive.  Call it under the lock. */
 static bool is_noted_alive(const struct noted *entry) {
   const enum rill__kind kind = (enum rill__kind)(entry->id >> 56);
   const uint32_t index = (uint32_t)(entry->id >> 32) & 0xffffffu;

@@ -25,7 +25,8 @@ void rill__origin_write(const struct rill__origin *origin, uint32_t most, const 
 extern bool rill__notes_origins; /* constant once a device has been found */
 void rill__origins_start(void);
 
-/* Called where a public function returns a new handle to the user: rill__origins_visit visits only these objects. */
+/* Records the origin of an object, where a public function returns a new handle to the user: rill__origins_visit visits
+ * only these objects. */
 void rill__origin_note_(const struct rill__object *object) __attribute__((cold));
 static inline void rill__origin_note(const struct rill__object *object) {
   if (RILL__UNLIKELY(rill__notes_origins)) rill__origin_note_(object);
@@ -41,7 +42,7 @@ struct rill__live_object {
 typedef void rill__visit_object(const struct rill__live_object *object, void *user);
 void rill__origins_visit(const struct rill__device *device, rill__visit_object *visit, void *user);
 
-/* Called around a fork. */
+/* Lock and unlock the list, around a fork. */
 void rill__origins_lock(void);
 void rill__origins_unlock(void);
 

@@ -158,7 +158,7 @@ static inline struct rill__thread *rill__enter(const char *api) {
   return self;
 }
 
-/* Called before a handle is looked up. */
+/* Stores the id, before the handle is looked up, for rill__wait_for_users. */
 static inline void rill__announce(struct rill__thread *self, uint64_t id) {
   _Atomic uint64_t *place = &self->ids[self->handles++ % 4];
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {

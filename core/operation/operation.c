@@ -72,7 +72,7 @@ static size_t value_offset(size_t end, size_t size) {
   return (end + alignment - 1) & ~(alignment - 1);
 }
 
-/* Most values are pointers and numbers, for which the compiler needs no call. */
+/* Copies a value.  Most values are pointers and numbers, for which the compiler needs no call. */
 static void copy_value(void *to, const void *from, size_t size) {
   if (size == 8) {
     memcpy(to, from, 8);

@@ -107,13 +107,15 @@ void rill__order_begin(struct rill__order *order, uint64_t stream, uint32_t grou
   if (timeline != NULL) timeline->group = group;
 }
 
-/* A stream that cannot be found counts as seen: nothing needs it any more. */
+/* Returns whether the host has seen the position.  A stream that cannot be found counts as seen: nothing needs it any
+ * more. */
 static bool is_seen(void *user, uint64_t stream, uint64_t position) {
   const struct rill__timeline *timeline = rill__timeline_find(user, stream);
   return timeline == NULL || position <= timeline->seen;
 }
 
-/* `pruned`: number of parts that the clock had when it was last pruned. */
+/* Joins a clock into another and prunes the result if it has grown.  `pruned`: number of parts that the clock had when
+ * it was last pruned. */
 static bool join_clock(struct rill__order *order, struct rill__clock *clock, const struct rill__clock *other,
                        uint32_t *pruned) {
   enum { FEW = 8 };

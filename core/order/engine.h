@@ -107,7 +107,7 @@ struct rill__order_size rill__order_measure(const struct rill__order *order);
 
 /* ---- streams; an unknown stream begins with its first operation ---- */
 
-/* `group`: the device, for rill__order_host_wait_groups. */
+/* Begins a stream.  `group`: the device, for rill__order_host_wait_groups. */
 void rill__order_begin(struct rill__order *order, uint64_t stream, uint32_t group);
 void rill__order_end(struct rill__order *order, uint64_t stream); /* nothing more is submitted to the stream */
 
@@ -128,17 +128,17 @@ void rill__order_host_wait_event(struct rill__order *order, uint64_t event);
 /* Waits for all groups that equal `group` in the bits of `mask`. */
 void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uint32_t mask);
 
-/* A host call is submitted to a stream, starts, and ends.  Submitting returns a number that identifies the call; 0 if
- * there is none. */
+/* Note that a host call is submitted to a stream, starts, and ends.  Submitting returns a number that identifies the
+ * call; 0 if there is none. */
 uint64_t rill__order_call_submit(struct rill__order *order, uint64_t stream);
 void rill__order_call_start(struct rill__order *order, uint64_t call);
 void rill__order_call_end(struct rill__order *order, uint64_t call);
 
-/* The host accesses memory now. */
+/* Notes that the host accesses memory now. */
 void rill__order_host_access(struct rill__order *order, struct rill__order_op *op,
                              const struct rill__order_range *range);
 
-/* The host frees memory now, which is then forgotten. */
+/* Notes that the host frees memory now, which is then forgotten. */
 void rill__order_host_free(struct rill__order *order, struct rill__order_op *op, const struct rill__order_range *range);
 
 /* ---- memory ---- */

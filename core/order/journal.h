@@ -20,7 +20,7 @@ struct rill__journal;
 struct rill__journal *rill__journal_new(rill__order_report_fn *report, void *user);
 void rill__journal_free(struct rill__journal *journal);
 
-/* The functions of the engine, with the same names. */
+/* Forward to the functions of the engine with the same names, at once or later. */
 void rill__journal_begin(struct rill__journal *journal, uint64_t stream, uint32_t group);
 void rill__journal_end(struct rill__journal *journal, uint64_t stream);
 void rill__journal_record(struct rill__journal *journal, uint64_t stream, uint64_t event);
@@ -37,13 +37,13 @@ void rill__journal_forget(struct rill__journal *journal, uintptr_t begin, size_t
 void rill__journal_forget_all(struct rill__journal *journal);
 void rill__journal_keep(struct rill__journal *journal, uint64_t stream, uintptr_t begin, size_t size);
 
-/* `token`: the token of a kernel that is going to report its accesses; 0: `ranges` are the accesses of the operation.
- * The ranges of a kernel are used if it accesses too much to report. */
+/* Submits an operation.  `token`: the token of a kernel that is going to report its accesses; 0: `ranges` are the
+ * accesses of the operation. The ranges of a kernel are used if it accesses too much to report. */
 void rill__journal_submit(struct rill__journal *journal, uint64_t stream, struct rill__order_op *op,
                           enum rill__touch_kind kind, uint32_t flags, const struct rill__order_range *ranges,
                           size_t count, uint64_t token);
 
-/* A host call, under a unique number. */
+/* Note a host call, under a unique number. */
 void rill__journal_call_submit(struct rill__journal *journal, uint64_t stream, uint64_t call);
 void rill__journal_call_start(struct rill__journal *journal, uint64_t call);
 void rill__journal_call_end(struct rill__journal *journal, uint64_t call);

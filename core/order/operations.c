@@ -233,8 +233,8 @@ static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
   note_rows(noted, &rows);
 }
 
-/* If a held operation is submitted after its memory was freed, the free comes after the operation, so freed ranges are
- * left out. */
+/* Submits an operation to the journal.  If a held operation is submitted after its memory was freed, the free comes
+ * after the operation, so freed ranges are left out. */
 static void send_to_engine(struct rill__journal *journal, struct noted *noted, struct rill__order_op *op, bool held,
                            uint64_t token) {
   size_t kept = 0;

@@ -108,8 +108,8 @@ bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate);
 bool rill__pending_add(struct rill__order *order, const struct rill__order_finding *finding,
                        struct rill__timeline *timeline, uint64_t gate);
 
-/* Called before and after a step that opens gates or shows the host something.  The first notes which later operations
- * the host has seen by then; the second reports the findings for which no gate is left. */
+/* Update and decide pending findings before and after a step that opens gates or shows the host something.  The first
+ * notes which later operations the host has seen by then; the second reports the findings for which no gate is left. */
 void rill__pending_update(struct rill__order *order);
 void rill__pending_decide(struct rill__order *order);
 void rill__gates_clear(struct rill__order *order);

@@ -26,8 +26,8 @@ static bool add_touch(struct rill__interval *interval, const struct rill__touch 
   return true;
 }
 
-/* The mark of a free is kept even if the host has seen the free, because it is only needed to name the free; a sweep
- * removes it. */
+/* Returns whether the host has seen the touch complete.  The mark of a free is kept even then, because it is only
+ * needed to name the free; a sweep removes it. */
 static bool is_past(const struct rill__touch *touch) {
   return touch->position <= touch->timeline->seen && touch->kind != RILL__TOUCH_FREE;
 }

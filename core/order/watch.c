@@ -93,7 +93,7 @@ static void call_watched(void *user, rill_status status) {
   end_watch(&watching);
 }
 
-/* The call is announced before it is submitted, because it may run before the submission returns. */
+/* Notes a host call before it is submitted, because it may run before the submission returns. */
 static rill_status watch_call(struct rill__observed *what) {
   struct watched_call *const call = malloc(sizeof *call);
   RILL_REQUIRE(call != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for RILL_CHECK=order to watch a host call");
@@ -220,8 +220,8 @@ static rill_status before_operation(struct rill__observed *what) {
   return RILL_OK;
 }
 
-/* An operation that the driver refused accesses nothing.  Its touches may have replaced others, so all memory is
- * forgotten. */
+/* Notes an allocation.  After a refusal, forgets all memory: the refused operation accesses nothing, but its touches
+ * may have replaced others. */
 static rill_status after_operation(struct rill__observed *what, rill_status status) {
   if (status != RILL_OK) {
     if (what->kind == RILL__OBSERVED_HOST_CALL) drop_call(what);
@@ -283,7 +283,7 @@ static void give_precision_up(uint64_t token) {
   rill__journal_stop_waiting(journal, token);
 }
 
-/* Called by a worker of the backend, outside epochs. */
+/* Passes the accesses of a kernel to the journal.  Called by a worker of the backend, outside epochs. */
 static void note_accessed(uint64_t token, const struct rill__accessed *accessed, size_t count, bool complete) {
   uint32_t flags = 0;
   struct rill__order_range *const ranges = complete ? look_up_all(accessed, count, &flags) : NULL;

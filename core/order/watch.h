@@ -11,7 +11,7 @@ void rill__order_start(void);
 /* Notes an access that the user declares; does nothing if the check is off.  `access`: RILL_ORDER_*. */
 void rill__order_declare(struct rill__stream *stream, const void *p, size_t size, uint32_t access, const char *label);
 
-/* Called around a fork. */
+/* Lock and unlock the check, around a fork. */
 void rill__order_lock(void);
 void rill__order_unlock(void);
 void rill__order_after_fork(void); /* called in the child instead of unlock: the parent's work does not exist there */

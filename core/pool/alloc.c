@@ -290,9 +290,9 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
   return status;
 }
 
-/* With guards, returns true if the allocation would exceed the limit.  Zones and memory that is kept back do not count,
- * so that a program that stays within the limit also does so with RILL_CHECK=memory.  Threads that allocate at the same
- * moment may exceed it. */
+/* Returns true, with guards, if the allocation would exceed the limit.  Zones and memory that is kept back do not
+ * count, so that a program that stays within the limit also does so with RILL_CHECK=memory.  Threads that allocate at
+ * the same moment may exceed it. */
 static bool passes_limit(struct rill__pool *pool, size_t size) {
   if (pool->max_size == 0) return false;
   rill__pool_lock(pool);

@@ -7,8 +7,8 @@
 
 /* ---- bins ---- */
 
-/* Each size below 8 granules has a bin; above, each power of two has four.  A bin holds blocks from its least size up
- * to that of the next bin. */
+/* Returns the bin of a size.  Each size below 8 granules has a bin; above, each power of two has four.  A bin holds
+ * blocks from its least size up to that of the next bin. */
 static unsigned bin_of(uint32_t count) {
   if (count < 8) return count;
   const unsigned log = 31u - (unsigned)__builtin_clz(count);

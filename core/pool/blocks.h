@@ -95,7 +95,7 @@ bool rill__request_round(struct rill__request *request);
 /* Returns a segment that is in no heap and has no memory yet, or NULL if there is no host memory.  `size` is a multiple
  * of its granule. */
 struct rill__segment *rill__segment_new(struct rill__device *device, size_t size, bool large, uint32_t kind);
-/* for a segment that was never registered in core/tracking/ranges.h */
+/* frees a segment that was never registered in core/tracking/ranges.h */
 void rill__segment_free(struct rill__segment *segment);
 
 /* rill__heap_add adds a segment, whose memory starts at allocation.begin, to a heap as one FREE block;

@@ -13,8 +13,8 @@
 #include <rill/pool.h>
 #include <stdlib.h>
 
-/* Called before the free, so that a running kernel that checks its accesses finds the memory either allocated or noted
- * as freed. */
+/* Records a free before it happens, so that a running kernel that checks its accesses finds the memory either allocated
+ * or recorded as freed. */
 static void note_free(const struct rill__segment *segment, const void *p) {
   uintptr_t begin = 0;
   size_t size = 0;

@@ -17,9 +17,10 @@ static inline uint64_t rill__pool_limit(const struct rill__pool *pool) {
 void rill__block_guard(struct rill__guard **taken, struct rill__block *block, struct rill__stream *stream, void *begins,
                        size_t size);
 
-/* Called by the thread that has claimed the block, without the lock. drop_guard: the memory is freed without checking
- * it. keep_in_order: it was freed on the stream. keep_unused: no work uses it any more.  The last two return true if
- * the block is kept back; otherwise they have dropped the guard, if there was one. */
+/* Called by the thread that has claimed the block, without the lock.  rill__block_drop_guard: the memory is freed
+ * without checking it.  rill__block_keep_in_order: it was freed on the stream.  rill__block_keep_unused: no work uses
+ * it any more.  The last two return true if the block is kept back; otherwise they have dropped the guard, if there was
+ * one. */
 void rill__block_drop_guard_(struct rill__block *block);
 bool rill__block_keep_in_order_(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream);
 bool rill__block_keep_unused_(struct rill__pool *pool, struct rill__block *block);

@@ -44,12 +44,12 @@ static inline void rill__pools_synchronized(struct rill__device *device) {
   }
 }
 
-/* Called when an allocation fails for lack of memory: destroys released objects, finishes deferred frees, and returns
- * memory that no pool of the device uses to the driver.  May block; call it outside epochs.  Returns true if more may
- * become releasable, because drivers wait for work while they free memory. */
+/* Reclaims memory when an allocation fails for lack of it: destroys released objects, finishes deferred frees, and
+ * returns memory that no pool of the device uses to the driver.  May block; call it outside epochs.  Returns true if
+ * more may become releasable, because drivers wait for work while they free memory. */
 bool rill__pools_reclaim(struct rill__device *device);
 
-/* Called around a fork, which must not happen while a pool is being changed. */
+/* Lock and unlock all pools around a fork, which must not happen while a pool is being changed. */
 void rill__pools_lock(struct rill__device *device);
 void rill__pools_unlock(struct rill__device *device);
 

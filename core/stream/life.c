@@ -169,8 +169,8 @@ static rill_status wait_stream_held(struct rill__stream *stream, struct rill__st
   return status;
 }
 
-/* The wait may make the stream join a capture, which a held stream cannot, so a submission in progress is waited for
- * first. */
+/* Submits the wait on a diverted stream.  It may make the stream join a capture, which a held stream cannot, so a
+ * submission in progress is waited for first. */
 static rill_status wait_stream_diverted(struct rill__stream *stream, struct rill__stream *other) {
   rill__ref(&stream->base);
   rill__ref(&other->base);

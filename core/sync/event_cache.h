@@ -12,7 +12,7 @@ struct rill__event *rill__event_cache_take(struct rill__device *device, bool tim
  * event must be destroyed. */
 bool rill__event_cache_put(struct rill__object *object);
 
-/* Called around a fork. */
+/* Lock and unlock the caches, around a fork. */
 void rill__event_cache_lock(struct rill__device *device);
 void rill__event_cache_unlock(struct rill__device *device);
 

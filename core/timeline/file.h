@@ -26,7 +26,7 @@ void rill__trace_file_flush(void);
  * events were lost because writing failed, for example on a full disk. */
 bool rill__trace_file_close(uint64_t unfinished);
 
-/* Called in the child of a fork: the file belongs to the parent. */
+/* Closes the file in the child of a fork: it belongs to the parent. */
 void rill__trace_file_abandon(void);
 
 /* Escapes `text` for use inside a JSON string, cut to what fits. */

@@ -25,8 +25,8 @@ void rill__timeline_note_end(struct rill__stream *stream);
 void rill__timeline_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin_ns,
                              uint64_t end_ns);
 
-/* Called when a device is first used.  Registers the end of the trace at exit again, so that a trace ends before the
- * device's driver is shut down: exit handlers run in reverse order. */
+/* Registers the end of the trace at exit again, so that a trace ends before the device's driver is shut down: exit
+ * handlers run in reverse order.  Called when a device is first used. */
 void rill__timeline_handle_exit(void);
 
 void rill__timeline_after_fork(void);

@@ -84,8 +84,8 @@ void rill__guard_free(struct rill__guard *guard);
  * when no work may use the memory. */
 void rill__guard_enter(struct rill__guard *guard, struct rill__stream *stream);
 
-/* Called before and after an operation that moves an allocation's pages but not its zones, which are then written
- * again.  The allocation must not be freed meanwhile. */
+/* Suspend and resume a guard, before and after an operation that moves an allocation's pages but not its zones, which
+ * are then written again.  The allocation must not be freed meanwhile. */
 void rill__guard_suspend(struct rill__guard *guard);
 void rill__guard_resume(struct rill__guard *guard);
 
@@ -136,12 +136,13 @@ rill_status rill__guards_report(struct rill__device *device);
 typedef void rill__visit_guard(const struct rill__guard *guard, void *user);
 void rill__guards_visit(struct rill__device *device, rill__visit_guard *visit, void *user);
 
-/* Called at exit: writes mistakes that were found and not reported to standard error. */
+/* Writes mistakes that were found and not reported to standard error, at exit. */
 void rill__guards_write_found(struct rill__device *device);
 
 const char *rill__memory_kind_name(uint32_t kind);
 
-/* Called around a fork; the last one in the child, in which no thread has the turn. */
+/* Lock and unlock the guards around a fork; rill__guards_after_fork is for the child, in which no thread has the turn.
+ */
 void rill__guards_lock(struct rill__device *device);
 void rill__guards_unlock(struct rill__device *device);
 void rill__guards_after_fork(struct rill__device *device);
