@@ -1,8 +1,8 @@
 /* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
  * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
- * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed loses only the
- * records that became complete since then.
+ * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed loses only
+ * records that became complete after the last tick.
  *
  * Invariants
  * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has
@@ -140,8 +140,7 @@ static bool rest(void) {
 }
 
 static void *write_trace(void *unused) {
-  if (rill__thread_attach() == NULL)
-    return unused; /* without a record, the thread that ends the trace writes it instead */
+  if (rill__thread_attach() == NULL) return unused; /* then the thread that ends the trace writes it */
   rill__errors_suspend();
   while (rest()) {
     write_all(false);
