@@ -1,18 +1,19 @@
-/* rill/device/atomic.h: CUDA's atomic functions, where no vendor header gives them.  Included by
+/* rill/device/atomic.h: CUDA's atomic functions, for targets without a vendor header that has them. Included by
  * rill/device/on_host.h and rill/device/on_hip.h; rill/device/kernel.h lists them.
  *
- * The file that includes this one has, for a scope of type int, rill_fetch_add_<scope>(p, v) and _exchange_, _min_,
- * _max_, _and_, _or_, _xor_, and rill_compare_exchange_<scope>(p, &expected, v), which is false and tells the value
- * if it is another; and the scopes RILL_SCOPE_BLOCK_, _DEVICE_ and _SYSTEM_.
+ * The including file defines rill_fetch_add_<scope>(p, v), _exchange_, _min_, _max_, _and_, _or_ and _xor_, and the
+ * scopes RILL_SCOPE_BLOCK_, _DEVICE_ and _SYSTEM_, which are of type int. It also defines
+ * rill_compare_exchange_<scope>(p, &expected, v). If *p differs from `expected`, this function stores *p in
+ * `expected` and returns false.
  *
- * All are templates: a function of the vendor's with the same types goes first.
+ * All functions are templates, so a vendor function with the same types is preferred.
  */
 #ifndef RILL_DEVICE_ATOMIC_H
 #define RILL_DEVICE_ATOMIC_H
 
 #include <rill/device/atomic_types.h>
 
-/** Replaces *p by update(*p) at one stroke; gives the old value. */
+/** Replaces *p by update(*p) atomically and returns the old value. */
 template <int Scope, class T, class Update>
 RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_update_(T *p, Update update) {
   T old = *const_cast<volatile T *>(p);

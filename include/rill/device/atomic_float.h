@@ -1,4 +1,4 @@
-/* rill/device/atomic_float.h: the least and the greatest of floats, made of atomicCAS.  Included by
+/* rill/device/atomic_float.h: atomic minimum and maximum of float and double, built on atomicCAS. Included by
  * rill/device/atomic.h and rill/device/on_cuda.h. */
 #ifndef RILL_DEVICE_ATOMIC_FLOAT_H
 #define RILL_DEVICE_ATOMIC_FLOAT_H
@@ -7,7 +7,7 @@ template <size_t Bytes> struct rill_word_;
 template <> struct rill_word_<4> { typedef unsigned __attribute__((__may_alias__)) type; };
 template <> struct rill_word_<8> { typedef unsigned long long __attribute__((__may_alias__)) type; };
 
-/** Puts v in the place of *p if `goes_first(v, *p)` or *p is not a number; gives the old value. */
+/** Replaces *p by v if `goes_first(v, *p)` or if *p is a NaN. Returns the old value. */
 template <class T, class Order>
 RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_order_(T *p, T v, Order goes_first) {
   using word = typename rill_word_<sizeof(T)>::type;
@@ -26,8 +26,8 @@ RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_order_(T *p, T v
   }
 }
 
-/** *p = the lesser of *p and v, the greater of them; a number goes before a NaN; for float and double.  They give the
- *  old value, order nothing else, and hold for the threads of the device. */
+/** rill_atomic_min and rill_atomic_max replace *p by the smaller or the larger of *p and v, for float and double. If
+ *  one of the two is a NaN, the other is stored. They return the old value, with relaxed order and device scope. */
 template <class T>
 static __device__ __forceinline__ RILL_FOR_(rill_is_floating) rill_atomic_min(T *p, rill_same_type<T> v) {
   return rill_atomic_order_(p, v, [](T a, T b) { return a < b; });

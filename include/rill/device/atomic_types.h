@@ -1,12 +1,13 @@
-/* rill/device/atomic_types.h: which types atomic functions are for.  Included by those that define them. */
+/* rill/device/atomic_types.h: the types that atomic functions accept. Included by the headers that define atomic
+ * functions. */
 #ifndef RILL_DEVICE_ATOMIC_TYPES_H
 #define RILL_DEVICE_ATOMIC_TYPES_H
 
-/* What functions are whose plain look at a value is followed by an atomic one: rillcc --check takes it for a race. */
+/* Marks functions that read a value plainly before an atomic access, which rillcc --check would report as a race. */
 #ifndef RILL_UNCHECKED_
 #define RILL_UNCHECKED_
 #endif
-/* Between these two a compare-and-exchange is part of an atomic function that changes `SIZE` bytes at `P`. */
+/* Between these two macros a compare-and-exchange is part of an atomic function that changes `SIZE` bytes at `P`. */
 #ifndef RILL_UPDATE_BEGINS_
 #define RILL_UPDATE_BEGINS_(P, SIZE) ((void)0)
 #define RILL_UPDATE_ENDS_() ((void)0)
@@ -28,10 +29,10 @@ template <> inline constexpr bool rill_is_unsigned_int<unsigned> = true;
 
 template <bool Condition, class T> struct rill_if_;
 template <class T> struct rill_if_<true, T> { using type = T; };
-/** The return type T of a function template that exists for some types alone. */
+/** The return type T of a function template that exists only for some types. */
 #define RILL_FOR_(TYPES) typename rill_if_<TYPES<T>, T>::type
 
-/** T, but an argument of that type does not say what T is: a literal may be of another type. */
+/** T, but not deduced from an argument of this type, so a literal may have another type. */
 template <class T> struct rill_same_ { using type = T; };
 template <class T> using rill_same_type = typename rill_same_<T>::type;
 

@@ -1,5 +1,5 @@
-/* rill/device/cache_hints.h: CUDA's loads and stores with hints for caches, which are plain ones elsewhere.
- * Included by rill/device/on_host.h and rill/device/on_hip.h. */
+/* rill/device/cache_hints.h: CUDA's loads and stores with cache hints, as plain loads and stores. Included by
+ * rill/device/on_host.h and rill/device/on_hip.h. */
 #ifndef RILL_DEVICE_CACHE_HINTS_H
 #define RILL_DEVICE_CACHE_HINTS_H
 
@@ -7,7 +7,7 @@
   template <class T> static __device__ __forceinline__ T NAME(const T *p) { return *p; }
 #define RILL_STORE_(NAME) \
   template <class T> static __device__ __forceinline__ void NAME(T *p, T v) { *p = v; }
-#if !defined(__HIP__) || defined(RILL_HIP_FREESTANDING) /* HIP has this one */
+#if !defined(__HIP__) || defined(RILL_HIP_FREESTANDING) /* HIP has this function */
 RILL_LOAD_(__ldg)
 #endif
 RILL_LOAD_(__ldca)

@@ -1,18 +1,17 @@
-/* rill/device/clc_math.h: the functions of <math.h> by libclc, the mathematics of OpenCL C that comes with LLVM, for
- * compilers without a vendor's library. Included by rill/device/kernel.h before <math.h>, where rillcc links libclc's
- * bitcode for the target (RILL_CLC_MATH).
+/* rill/device/clc_math.h: the functions of <math.h> from libclc, LLVM's OpenCL C library, for compilers without a
+ * vendor library. Included by rill/device/kernel.h before <math.h> if rillcc links libclc's bitcode for the target
+ * (RILL_CLC_MATH).
  *
- * libclc has a function for each type, with the name that C++ gives it: _Z3expf is exp(float).
- * docs/reference/KERNELS.md says how exact they are. They are declared before the C++ library's own of the same
- * names, which the compiler would otherwise take for the device's too: it makes the fast instructions of the GPU of
- * those.
+ * libclc has a function for each type, with its C++ mangled name: _Z3expf is exp(float). docs/reference/KERNELS.md
+ * lists their accuracy. They are declared before the C++ library's functions of the same names. Otherwise the
+ * compiler would also use those functions on the device, and turn them into the fast instructions of the GPU.
  */
 #ifndef RILL_DEVICE_CLC_MATH_H
 #define RILL_DEVICE_CLC_MATH_H
 
 #define RILL_CLC_ __attribute__((device, const))
 #define RILL_CLC_INLINE_ static __attribute__((device, always_inline)) inline
-/* Integers count as double, and so does float beside another type. */
+/* Integers are converted to double. float is also converted if the other argument has another type. */
 template <bool> struct rill_clc_if {};
 template <> struct rill_clc_if<true> { typedef double type; };
 #define RILL_CLC_1_(NAME, SYMBOL)                                                                          \
@@ -74,7 +73,7 @@ RILL_CLC_2_(hypot, "_Z5hypot")
 RILL_CLC_2_(fdim, "_Z4fdim")
 RILL_CLC_2_(nextafter, "_Z9nextafter")
 
-/* That of float is wrong in the last two digits where it is small. */
+/* Small results of the float version are wrong in the last two digits. */
 extern "C" RILL_CLC_ double rill_clc_erfc(double) __asm__("_Z4erfcd");
 RILL_CLC_INLINE_ double erfc(double x) { return rill_clc_erfc(x); }
 RILL_CLC_INLINE_ float erfc(float x) { return static_cast<float>(rill_clc_erfc(static_cast<double>(x))); }
@@ -84,7 +83,7 @@ using ::erfc;
 using ::erfcf;
 } // namespace std
 
-/* What is a few instructions. */
+/* Functions that are a few instructions. */
 #define RILL_CLC_EXACT_(FLOAT, F)                                                                     \
   RILL_CLC_INLINE_ FLOAT round##F(FLOAT x) { return __builtin_round##F(x); }                          \
   RILL_CLC_INLINE_ FLOAT nearbyint##F(FLOAT x) { return __builtin_rint##F(x); }                       \

@@ -1,8 +1,8 @@
 /* rill/device/cuda_atomic.h: the atomic functions of rill/device/kernel.h that CUDA lacks.  Included by
  * rill/device/on_cuda.h.
  *
- * CUDA has them for int, unsigned and unsigned long long, and some for long long.  All are templates: a function of
- * CUDA's with the same types goes first.
+ * CUDA has atomic functions for int, unsigned and unsigned long long, and some for long long. All functions here are
+ * templates, so a CUDA function with the same types is preferred.
  */
 #ifndef RILL_DEVICE_CUDA_ATOMIC_H
 #define RILL_DEVICE_CUDA_ATOMIC_H
@@ -16,7 +16,7 @@ template <class T> constexpr bool rill_is_double = false;
 template <> constexpr bool rill_is_double<double> = true;
 template <class T> constexpr bool rill_is_signed = static_cast<T>(-1) < static_cast<T>(0);
 
-/* One line for each, which compilers show when a call fits none. */
+/* One line for each function, because compilers print these lines if no overload fits a call. */
 #define RILL_ATOMIC_(NAME)                                                                                       \
   template <class T> static __device__ __forceinline__ RILL_FOR_(rill_is_wide) NAME(T *p, rill_same_type<T> v) { \
     using word = unsigned long long;                                                                             \

@@ -1,10 +1,10 @@
-/* rill/device/cuda_bits.h: CUDA's functions on bits and integers, and conversions.
- * Included by rill/device/cuda_names.h. */
+/* rill/device/cuda_bits.h: CUDA's bit and integer functions, and conversions. Included by
+ * rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_BITS_H
 #define RILL_DEVICE_CUDA_BITS_H
 
 #define RILL_NAME_ static __device__ __forceinline__
-#define RILL_NAMED_ __device__ __forceinline__ /* of a class */
+#define RILL_NAMED_ __device__ __forceinline__ /* for members of a class */
 
 #if !RILL_HIP_HAS_
 RILL_NAME_ int __popc(unsigned x) { return __builtin_popcount(x); }
@@ -64,7 +64,7 @@ RILL_NAME_ double __hiloint2double(int high, int low) {
       static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low)));
 }
 
-/* To integers: what is too large becomes the largest one, a NaN 0. */
+/* Converts to an integer. A value that is too large becomes the largest integer, and a NaN becomes 0. */
 template <class RillTo, class RillFrom> RILL_NAME_ RillTo rill_to_integer_(RillFrom x) {
   constexpr bool is_signed = static_cast<RillTo>(-1) < static_cast<RillTo>(0);
   constexpr int bits = static_cast<int>(8 * sizeof(RillTo)) - (is_signed ? 1 : 0);
@@ -98,7 +98,7 @@ RILL_NAME_ double __int2double_rn(int x) { return static_cast<double>(x); }
 RILL_NAME_ double __uint2double_rn(unsigned x) { return static_cast<double>(x); }
 RILL_NAME_ double __ll2double_rn(long long x) { return static_cast<double>(x); }
 RILL_NAME_ double __ull2double_rn(unsigned long long x) { return static_cast<double>(x); }
-/* Towards zero, up and down: the leading bits of the magnitude, and the last of them more if it is to grow. */
+/* Converts a magnitude, rounding towards zero, or away from zero if `grows`. */
 template <class RillTo> RILL_NAME_ RillTo rill_from_magnitude_(unsigned long long m, bool grows) {
   const int beyond = 64 - __clzll(static_cast<long long>(m)) - (sizeof(RillTo) == 4 ? 24 : 53);
   if (beyond <= 0) return static_cast<RillTo>(m);
@@ -146,10 +146,10 @@ RILL_NAME_ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
   return by % 32 == 0 ? low : low >> (by % 32) | high << (32 - by % 32);
 }
 #endif
-/* Templates: some versions of HIP have functions of these names, which go first. */
+/* These are templates, so the functions of the same names in some versions of HIP are preferred. */
 template <int = 0> RILL_NAME_ unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
 template <int = 0> RILL_NAME_ unsigned umax(unsigned x, unsigned y) { return x < y ? y : x; }
-/* The sum of four products of bytes, and z. */
+/* Returns z plus the sum of the products of four bytes. */
 template <class RillByte, class RillT> RILL_NAME_ RillT rill_dot_bytes_(RillT x, RillT y, RillT z) {
   unsigned sum = static_cast<unsigned>(z);
   for (int i = 0; i < 32; i += 8)

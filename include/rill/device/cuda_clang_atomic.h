@@ -1,5 +1,5 @@
-/* rill/device/cuda_clang_atomic.h: what rill/device/atomic.h asks for, on NVIDIA GPUs by clang alone.  Included by
- * rill/device/on_cuda.h. */
+/* rill/device/cuda_clang_atomic.h: the functions that rill/device/atomic.h needs, for NVIDIA GPUs and clang without
+ * CUDA. Included by rill/device/on_cuda.h. */
 #ifndef RILL_DEVICE_CUDA_CLANG_ATOMIC_H
 #define RILL_DEVICE_CUDA_CLANG_ATOMIC_H
 
@@ -9,8 +9,8 @@
 #define RILL_SCOPE_DEVICE_ 1
 #define RILL_SCOPE_SYSTEM_ 2
 
-/* Before version 18 clang knows no scopes.  Up to 19 all of them come out as the device's, which is too narrow for the
- * system: that has builtins of its own. */
+/* clang has no scopes before version 18. Up to version 19 it compiles all scopes as device scope, which is too narrow
+ * for the system scope, so the system scope uses other builtins. */
 #if __has_builtin(__scoped_atomic_fetch_add)
 #define RILL_SCOPED_(NAME, ...) __scoped_atomic_##NAME(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #define RILL_SCOPED_CAS_(P, EXPECTED, V) \
@@ -21,7 +21,7 @@
   __atomic_compare_exchange_n(P, EXPECTED, V, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #endif
 
-/* ---- the system's, for each type that the instructions know ---- */
+/* ---- system scope, for each type that has instructions ---- */
 
 #define RILL_OF_SYSTEM_(NAME, NUMBER, LETTER, INSTRUCTION)                                                   \
   static __device__ __forceinline__ NUMBER rill_system_##NAME##_(NUMBER *p, NUMBER v) {                      \
@@ -101,7 +101,7 @@ template <int Scope, class T> static __device__ __forceinline__ T rill_fetch_exc
 
 #include <rill/device/atomic.h>
 
-/* These go before the loops that the templates are. */
+/* These functions are preferred to the templates, which loop. */
 #define RILL_WRAPPING_(NAME, INSTRUCTION)                                                              \
   static __device__ __forceinline__ unsigned NAME(unsigned *p, unsigned limit) {                       \
     unsigned old;                                                                                      \

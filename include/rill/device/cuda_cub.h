@@ -1,5 +1,5 @@
-/* rill/device/cuda_cub.h: the names of CUB for blocks and warps.  With rillcc --cuda-names, <cub/cub.cuh> and its parts
- * for blocks and warps are this header; with nvcc they are NVIDIA's.
+/* rill/device/cuda_cub.h: CUB's classes for blocks and warps. With rillcc --cuda-names, <cub/cub.cuh> and its headers
+ * for blocks and warps include this header; with nvcc they are NVIDIA's.
  *
  *     using reduce = cub::BlockReduce<float, 256>;
  *     __shared__ typename reduce::TempStorage temp;
@@ -13,9 +13,10 @@
  *   BlockLoad BlockStore    Load Store: all algorithms but _STRIPED keep the items of a thread together
  *   Sum Max Min ArgMax ArgMin KeyValuePair
  *
- * Algorithms are accepted, and are all one.  An operation is associative; the left operand is that of the lower
- * threads.  All threads of the block, or lanes of the warp, make the call, and a barrier (__syncwarp for a warp) stands
- * before the next use of the same TempStorage.  A warp has 32 lanes, as in rill/device/cuda_names.h.
+ * Algorithm arguments are accepted and have no effect. Operations must be associative; the left operand comes from
+ * the lower threads. All threads of the block, or all lanes of the warp, must make the call. Put a barrier
+ * (__syncwarp for a warp) before the next use of the same TempStorage. A warp has 32 lanes, as in
+ * rill/device/cuda_names.h.
  */
 #ifndef RILL_DEVICE_CUDA_CUB_H
 #define RILL_DEVICE_CUDA_CUB_H
@@ -41,7 +42,7 @@ template <class rill_key, class rill_value> struct KeyValuePair {
   rill_key key;
   rill_value value;
 };
-/* Of equal values the one with the lower key. */
+/* Among equal values, the pair with the lower key is selected. */
 struct ArgMax {
   template <class RillT> RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const {
     return a.value < b.value || (!(b.value < a.value) && b.key < a.key) ? b : a;
@@ -72,13 +73,13 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
-/* ---- values of any size between lanes ---- */
+/* ---- shuffles of values of any size ---- */
 
 enum { RILL_UP_, RILL_DOWN_, RILL_FROM_ };
 
 template <bool rill_is_wide> struct rill_word_ { using type = unsigned; };
 template <> struct rill_word_<true> { using type = unsigned long long; };
-/* In words, of 8 bytes if the size allows it. */
+/* Shuffles a value as words, of 8 bytes if the size is a multiple of 8. */
 template <int rill_kind, class RillT>
 RILL_NAME_ RillT rill_shuffled_(unsigned mask, const RillT &v, unsigned by, int lanes) {
   using rill_word = typename rill_word_<sizeof(RillT) % 8 == 0>::type;
@@ -95,13 +96,13 @@ RILL_NAME_ RillT rill_shuffled_(unsigned mask, const RillT &v, unsigned by, int 
   return result;
 }
 
-/* Room in shared memory, without a constructor: TempStorage may stand in a union. */
+/* Storage in shared memory. It has no constructor, so TempStorage can be a member of a union. */
 template <class RillT, unsigned rill_count> struct rill_room_ {
   alignas(RillT) unsigned char rill_bytes_[sizeof(RillT) * rill_count];
   RILL_NAMED_ RillT *rill_values_() { return reinterpret_cast<RillT *>(rill_bytes_); }
 };
 
-/* The lanes of a group of `rill_lanes`, of which the first `there` exist. */
+/* A group of `rill_lanes` lanes, of which the first `there` exist. */
 template <unsigned rill_lanes> struct rill_group_ {
   static_assert(rill_lanes >= 1 && rill_lanes <= 32 && (rill_lanes & (rill_lanes - 1)) == 0,
                 "a warp of 1, 2, 4, 8, 16 or 32 lanes");
@@ -113,7 +114,7 @@ template <unsigned rill_lanes> struct rill_group_ {
   template <int rill_kind, class RillT> RILL_NAMED_ RillT rill_move_(const RillT &v, unsigned by) const {
     return rill_shuffled_<rill_kind>(rill_mask_, v, by, static_cast<int>(rill_lanes));
   }
-  /* In the first lane, of the first `valid` ones. */
+  /* Returns the reduction of the first `valid` lanes, in the first lane. */
   template <class RillT, class rill_operation>
   RILL_NAMED_ RillT rill_reduce_(RillT v, rill_operation operation, unsigned valid) const {
     for (unsigned by = 1; by < rill_lanes; by *= 2) {
@@ -179,7 +180,7 @@ public:
     out = inclusive;
     aggregate = Broadcast(inclusive, static_cast<unsigned>(rill_lanes) - 1);
   }
-  /* Without an initial value the first lane's result is not to be used. */
+  /* Without an initial value the first lane's exclusive result is undefined. */
   template <class rill_operation>
   RILL_NAMED_ void Scan(RillT v, RillT &inclusive, RillT &exclusive, rill_operation operation) {
     const rill_group group;
@@ -226,11 +227,11 @@ public:
 
 /* ---- blocks ---- */
 
-/* The caller's place in a block of that shape. */
+/* The caller's position in a block of this shape. */
 template <int rill_x, int rill_y, int rill_z> struct rill_place_ {
   static constexpr unsigned rill_threads_ = static_cast<unsigned>(rill_x) * rill_y * rill_z;
   static constexpr unsigned rill_warps_ = (rill_threads_ + 31) / 32;
-  unsigned rill_thread_, rill_warp_, rill_there_; /* lanes of the warp that the block has */
+  unsigned rill_thread_, rill_warp_, rill_there_; /* rill_there_: lanes of the warp that are in the block */
   RILL_NAMED_ rill_place_()
       : rill_thread_((threadIdx.z * rill_y + threadIdx.y) * rill_x + threadIdx.x), rill_warp_(rill_thread_ / 32),
         rill_there_(rill_warp_ + 1 < rill_warps_ ? 32 : rill_threads_ - 32 * (rill_warps_ - 1)) {}
@@ -272,7 +273,7 @@ private:
   RillT *rill_of_warp_;
 };
 
-/* What comes before the first thread's values: nothing, a value, or what a function makes of the block's aggregate. */
+/* The prefix of the first thread's values: none, a value, or the result of a function of the block's aggregate. */
 struct rill_no_start_ {
   static constexpr bool rill_is_there_ = false;
 };
@@ -293,13 +294,13 @@ class BlockScan {
   template <int rill_count> using rill_items = RillT[rill_count];
 
 public:
-  using TempStorage = rill_room_<RillT, rill_warps + 1>; /* of each warp, and the prefix */
+  using TempStorage = rill_room_<RillT, rill_warps + 1>; /* one value per warp, and the prefix */
   RILL_NAMED_ explicit BlockScan(TempStorage &temp) : rill_of_warp_(temp.rill_values_()) {}
 
 #define RILL_AS_ARRAY_(V) reinterpret_cast<RillT(&)[1]>(V)
 #define RILL_AS_IT_IS_(V) V
-/* For one value of each thread, or an array.  Without an initial value thread 0's first exclusive result is not to be
- * used; an aggregate is without the initial value. */
+/* Defines scans for one value or an array per thread. Without an initial value thread 0's first exclusive result is
+ * undefined. The aggregate does not include the initial value. */
 #define RILL_SCAN_(NAME, INCLUSIVE, HEAD, IN, OUT, AS)                                                   \
   template <HEAD class rill_operation> RILL_NAMED_ void NAME(IN in, OUT out, rill_operation operation) { \
     rill_scan_<INCLUSIVE>(AS(in), AS(out), operation, rill_no_start_());                                 \
@@ -353,7 +354,7 @@ private:
   RillT *rill_of_warp_;
 
   RILL_NAMED_ RillT rill_first_(rill_start_<RillT> start, const RillT &) { return start.rill_value_; }
-  /* The first warp calls the function; the block's prefix is what thread 0 gets of it. */
+  /* The first warp calls the function, and thread 0's result is the block's prefix. */
   template <class rill_prefix>
   RILL_NAMED_ RillT rill_first_(rill_start_by_<rill_prefix> start, const RillT &aggregate) {
     const rill_place place;
@@ -380,7 +381,7 @@ private:
       if (i == place.rill_warp_) before = warp.rill_lane_ == 0 ? aggregate : operation(aggregate, before);
       aggregate = operation(aggregate, rill_of_warp_[i]);
     }
-    bool there = place.rill_thread_ != 0; /* whether something is before the thread's first value */
+    bool there = place.rill_thread_ != 0; /* true if a value precedes the thread's first value */
     if constexpr (rill_start::rill_is_there_) {
       const RillT first = rill_first_(start, aggregate);
       before = there ? operation(first, before) : first;
@@ -396,9 +397,9 @@ private:
   }
 };
 
-/* ---- between memory and the items of threads ---- */
+/* ---- loads and stores of items ---- */
 
-/* The place of a thread's item in the block's. */
+/* Returns the index of a thread's item among the items of the block. */
 template <unsigned rill_threads, int rill_count, bool rill_striped>
 RILL_NAME_ int rill_item_(unsigned thread, int item) {
   return rill_striped ? item * static_cast<int>(rill_threads) + static_cast<int>(thread)
@@ -422,7 +423,7 @@ public:
   template <class rill_iterator> RILL_NAMED_ void Load(rill_iterator from, RillT (&items)[rill_count]) {
     for (int i = 0; i < rill_count; i++) items[i] = from[rill_at_(i)];
   }
-  /* Items beyond the first `valid` of the block keep what they are. */
+  /* Items after the first `valid` items of the block keep their values. */
   template <class rill_iterator> RILL_NAMED_ void Load(rill_iterator from, RillT (&items)[rill_count], int valid) {
     for (int i = 0; i < rill_count; i++)
       if (rill_at_(i) < valid) items[i] = from[rill_at_(i)];

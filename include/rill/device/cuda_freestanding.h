@@ -1,8 +1,8 @@
-/* rill/device/cuda_freestanding.h: what nvcc and CUDA's headers would give, for `clang -x cuda -nocudainc -nocudalib`.
- * Included by rill/device/on_cuda.h.
+/* rill/device/cuda_freestanding.h: the definitions that nvcc and CUDA's headers would provide, for `clang -x cuda
+ * -nocudainc -nocudalib`. Included by rill/device/on_cuda.h.
  *
- * Everything here is a compiler builtin, or an instruction, that needs no library.  Functions that need one (sinf,
- * expf, powf and the like) are in rill/device/clc_math.h, where libclc is installed; else nvcc has them.
+ * Everything here is a compiler builtin or an instruction and needs no library. Functions that need a library (sinf,
+ * expf, powf and the like) are in rill/device/clc_math.h if libclc is installed; otherwise only nvcc has them.
  */
 #ifndef RILL_DEVICE_CUDA_FREESTANDING_H
 #define RILL_DEVICE_CUDA_FREESTANDING_H
@@ -71,7 +71,7 @@ RILL_BARRIER_(__syncthreads_and, "bar.red.and.pred %%q, 0, %%p;\n selp.s32 %0, 1
 RILL_BARRIER_(__syncthreads_or, "bar.red.or.pred %%q, 0, %%p;\n selp.s32 %0, 1, 0, %%q;\n")
 #undef RILL_BARRIER_
 
-/* ---- warps, as CUDA has them: among the lanes of a mask ---- */
+/* ---- warp functions with CUDA's masks ---- */
 
 RILL_CUDA_NAME_ unsigned __activemask() {
   unsigned mask;
@@ -85,8 +85,8 @@ RILL_CUDA_NAME_ unsigned __ballot_sync(unsigned mask, int p) {
 RILL_CUDA_NAME_ int __all_sync(unsigned mask, int p) { return __nvvm_vote_all_sync(mask, p != 0); }
 RILL_CUDA_NAME_ int __any_sync(unsigned mask, int p) { return __nvvm_vote_any_sync(mask, p != 0); }
 
-/* A value of up to 8 bytes in words of 4.  The last operand of the instruction has the width and the last lane that is
- * reached: lane 31, or, going up, the first one. */
+/* Splits a value of up to 8 bytes into words of 4 bytes. The last operand of the instruction contains the width and
+ * the last reachable lane: lane 31, or the first lane for shuffles up. */
 template <class RillT> struct rill_words_ {
   static_assert(__is_trivially_copyable(RillT) && sizeof(RillT) <= 8, "a plain value of at most 8 bytes");
   int word[sizeof(RillT) == 8 ? 2 : 1];
@@ -111,21 +111,21 @@ RILL_CUDA_NAME_ void __nanosleep(unsigned ns) { asm volatile("nanosleep.u32 %0;"
 
 /* ---- assert, printf, memory ---- */
 
-/* The driver's. */
+/* Provided by the driver. */
 extern "C" __device__ int vprintf(const char *, const char *);
-extern "C" __device__ int printf(const char *, ...); /* clang makes a vprintf of it */
+extern "C" __device__ int printf(const char *, ...); /* clang compiles it to vprintf */
 extern "C" __device__ __attribute__((noreturn)) void __assertfail(const char *, const char *, unsigned, const char *,
                                                                   size_t);
-/* What assert of <assert.h> calls. */
+/* Called by assert of <assert.h>. */
 RILL_CUDA_NAME_ void __assert_fail(const char *text, const char *file, unsigned line, const char *function) {
   __assertfail(text, file, line, function, sizeof(char));
 }
 RILL_CUDA_NAME_ void *memcpy(void *to, const void *from, size_t size) { return __builtin_memcpy(to, from, size); }
 RILL_CUDA_NAME_ void *memset(void *to, int value, size_t size) { return __builtin_memset(to, value, size); }
 
-/* ---- loads and stores with hints for caches ---- */
+/* ---- loads and stores with cache hints ---- */
 
-/* CUDA's pointers to the device's memory are the addresses that these take. */
+/* CUDA's generic pointers to device memory are valid addresses for these instructions. */
 #define RILL_LOAD_(NAME, SUFFIX, VOLATILE, ...)                                                                      \
   template <class RillT> RILL_CUDA_NAME_ RillT NAME(const RillT *p) {                                                \
     static_assert(__is_trivially_copyable(RillT), "a plain value");                                                  \
@@ -186,7 +186,7 @@ RILL_STORE_(__stwt, ".wt")
 #undef RILL_LOAD_
 #undef RILL_STORE_
 
-/* ---- mathematics that is exact to the last bit, and one instruction or a few ---- */
+/* ---- exactly rounded functions of one or a few instructions ---- */
 
 #define RILL_MATH_1_(NAME)                                                  \
   RILL_CUDA_NAME_ float NAME##f(float x) { return __builtin_##NAME##f(x); } \
@@ -208,7 +208,7 @@ RILL_MATH_2_(copysign)
 RILL_CUDA_NAME_ float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 RILL_CUDA_NAME_ double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 RILL_CUDA_NAME_ int abs(int x) { return __builtin_abs(x); }
-RILL_CUDA_NAME_ float nanf(const char *) { return __builtin_nanf(""); } /* of any tag */
+RILL_CUDA_NAME_ float nanf(const char *) { return __builtin_nanf(""); } /* ignores the tag */
 RILL_CUDA_NAME_ double nan(const char *) { return __builtin_nan(""); }
 
 #include <rill/device/min_max.h>

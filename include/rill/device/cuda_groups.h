@@ -1,5 +1,5 @@
-/* rill/device/cuda_groups.h: blocks, tiles and other groups of CUDA's cooperative groups.
- * Included by rill/device/cuda_names.h. */
+/* rill/device/cuda_groups.h: blocks, tiles and other groups from CUDA's cooperative groups. Included by
+ * rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_GROUPS_H
 #define RILL_DEVICE_CUDA_GROUPS_H
 
@@ -19,12 +19,12 @@ struct thread_block {
 };
 RILL_NAME_ thread_block this_thread_block() { return {}; }
 
-/* `rill_lanes` of a warp: 1, 2, 4, 8, 16 or 32 threads that follow one another. */
+/* A tile of `rill_lanes` consecutive threads of a warp: 1, 2, 4, 8, 16 or 32. */
 template <unsigned rill_lanes, class rill_parent = void> struct thread_block_tile {
   static_assert(rill_lanes >= 1 && rill_lanes <= 32 && (rill_lanes & (rill_lanes - 1)) == 0,
                 "1, 2, 4, 8, 16 or 32 lanes");
   thread_block_tile() = default;
-  /* A tile of a known parent is one of any. */
+  /* Converts a tile with a known parent to a tile with any parent. */
   template <class rill_other> RILL_NAMED_ thread_block_tile(const thread_block_tile<rill_lanes, rill_other> &) {}
   RILL_NAMED_ unsigned rill_first_() const { return rill_cuda_lane_() & ~(rill_lanes - 1); }
   RILL_NAMED_ unsigned rill_mask_() const { return (~0u >> (32 - rill_lanes)) << rill_first_(); }
@@ -61,10 +61,10 @@ RILL_NAME_ thread_block_tile<rill_lanes, rill_parent> tiled_partition(const rill
   return {};
 }
 
-/* The threads of a warp that come together where it is made. */
+/* The threads of a warp that are active together where the group is created. */
 struct coalesced_group {
   unsigned rill_mask_;
-  /* The lane of the thread with a rank in the group; the caller's own if there is none. */
+  /* Returns the lane of the thread with a rank in the group, or the caller's lane if there is no such thread. */
   RILL_NAMED_ int rill_lane_of_(unsigned rank) const {
     unsigned rest = rill_mask_;
     for (; rank > 0 && rest != 0; rank--) rest &= rest - 1;
@@ -88,7 +88,7 @@ struct coalesced_group {
   template <class RillT> RILL_NAMED_ RillT shfl_down(RillT v, unsigned by) const { return shfl(v, thread_rank() + by); }
   RILL_NAMED_ int any(int p) const { return rill_cuda_any_(rill_mask_, p != 0); }
   RILL_NAMED_ int all(int p) const { return rill_cuda_all_(rill_mask_, p != 0); }
-  /* Lanes of the group as bits of ranks. */
+  /* Converts a mask of lanes to a mask of ranks in the group. */
   RILL_NAMED_ unsigned rill_ranks_(unsigned lanes) const {
     unsigned ranks = 0, rank = 0;
     for (unsigned rest = rill_mask_; rest != 0; rest &= rest - 1, rank++)
@@ -110,7 +110,7 @@ template <unsigned rill_lanes, class rill_parent>
 RILL_NAME_ coalesced_group rill_as_coalesced_(const thread_block_tile<rill_lanes, rill_parent> &tile) {
   return { tile.rill_mask_() };
 }
-/* The threads of a tile or a group that give the same; threads that have ended are in none. */
+/* Returns the threads of a tile or group that pass the same predicate. Threads that have exited are in no group. */
 template <class rill_group> RILL_NAME_ coalesced_group binary_partition(const rill_group &group, bool p) {
   const unsigned mask = rill_as_coalesced_(group).rill_mask_;
   const unsigned those = rill_cuda_ballot_(mask, p), others = rill_cuda_ballot_(mask, !p);
@@ -121,7 +121,7 @@ RILL_NAME_ coalesced_group labeled_partition(const rill_group &group, RillT labe
   return { rill_cuda_match_any_(rill_as_coalesced_(group).rill_mask_, label) };
 }
 
-/* Any of these: a block, or threads of a warp. */
+/* Any of these groups: a block, or threads of a warp. */
 struct thread_group {
   unsigned rill_mask_; /* 0: the block */
   RILL_NAMED_ explicit thread_group(unsigned mask) : rill_mask_(mask) {}
@@ -141,7 +141,7 @@ struct thread_group {
     return rill_mask_ == 0 ? this_thread_block().thread_rank() : coalesced_group{ rill_mask_ }.thread_rank();
   }
 };
-/* The `lanes` (a power of two up to 32) threads of the group that the caller is one of. */
+/* Returns the tile of `lanes` threads of the group (a power of two up to 32) that contains the caller. */
 RILL_NAME_ thread_group tiled_partition(const thread_group &group, unsigned lanes) {
   const unsigned mask = group.rill_mask_ == 0 ? ~0u : group.rill_mask_;
   const unsigned tile = coalesced_group{ mask }.thread_rank() / lanes;
@@ -168,7 +168,7 @@ struct grid_group {
 };
 RILL_NAME_ grid_group this_grid() { return {}; }
 
-/* ---- what is done with any group ---- */
+/* ---- functions for any group ---- */
 
 template <class rill_group> RILL_NAME_ void sync(const rill_group &group) { group.sync(); }
 template <class RillT> struct plus {
@@ -189,7 +189,7 @@ template <class RillT> struct bit_or {
 template <class RillT> struct bit_xor {
   RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a ^ b; }
 };
-/** The same result for all lanes of a tile. */
+/** Reduces the values of a tile. All lanes get the same result. */
 template <unsigned rill_lanes, class rill_parent, class RillT, class rill_operation>
 RILL_NAME_ RillT reduce(const thread_block_tile<rill_lanes, rill_parent> &tile, RillT v, rill_operation operation) {
   for (unsigned by = rill_lanes / 2; by > 0; by /= 2) v = operation(v, tile.shfl_xor(v, static_cast<int>(by)));

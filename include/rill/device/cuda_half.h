@@ -1,10 +1,10 @@
-/* rill/device/cuda_half.h: CUDA's half, half2 and bfloat16, where no vendor's header gives them.
- * Included by rill/device/cuda_names.h.  Each operation is one of floats, rounded once (rill/device/half.h). */
+/* rill/device/cuda_half.h: CUDA's half, half2 and bfloat16, for targets without a vendor header that has them.
+ * Included by rill/device/cuda_names.h. Each operation is computed as float and rounded once (rill/device/half.h). */
 #ifndef RILL_DEVICE_CUDA_HALF_H
 #define RILL_DEVICE_CUDA_HALF_H
 
-/* s + e, where e is less than the last digit of s, for another rounding to fewer digits: if it is no float, the one
- * beside it whose last bit is 1, which is no tie. */
+/* Rounds s + e to odd, where e is less than the last digit of s. If s + e is not a float, the result is the adjacent
+ * float whose last bit is 1. A second rounding to fewer digits then meets no tie and is correct. */
 template <class RillT> RILL_NAME_ float rill_to_odd_(float s, RillT e) {
   const unsigned bits = rill_float_bits_(s), nearer = (e < 0) != (s < 0) ? 1 : 0;
   return rill_float_of_bits_(e < 0 || e > 0 ? (bits - nearer) | 1u : bits);
@@ -14,20 +14,21 @@ template <class RillT> RILL_NAME_ float rill_to_odd_(float s, RillT e) {
 #else
 #define RILL_EXACTLY_
 #endif
-/* What a * b + c, rounded once, is to be rounded from.  The product is exact, and so is what the sum loses, whether or
- * not a compiler fuses them. */
+/* Returns a float that rounds to the correctly rounded a * b + c. The product and the error of the sum are exact,
+ * whether or not a compiler fuses them. */
 RILL_NAME_ float rill_fused_(rill_half a, rill_half b, rill_half c) {
   RILL_EXACTLY_
   const float p = rill_to_float(a) * rill_to_float(b), q = rill_to_float(c), s = p + q, r = s - p;
   return rill_to_odd_(s, (p - (s - r)) + (q - r));
 }
-/* If the sum in double loses anything, and is a float, it is one of the two numbers, and the other one is lost. */
+/* If the sum in double is inexact and is a float, it equals one of the two operands, and the other operand is the
+ * error. */
 RILL_NAME_ float rill_fused_(rill_bfloat16 a, rill_bfloat16 b, rill_bfloat16 c) {
   RILL_EXACTLY_
   const double p = static_cast<double>(rill_to_float(a)) * rill_to_float(b), q = rill_to_float(c), s = p + q;
   const float f = static_cast<float>(s);
   const double beside = s - f, lost = s == p ? q : s == q ? p : 0.0;
-  return rill_to_odd_(f, beside == 0 ? lost : beside); /* a NaN beside an infinity: it stays */
+  return rill_to_odd_(f, beside == 0 ? lost : beside); /* a NaN for an infinite f, which stays infinite */
 }
 #undef RILL_EXACTLY_
 template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
@@ -122,7 +123,7 @@ template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
   RILL_NAME_ NAME##2 operator OPERATOR(NAME##2 a, NAME##2 b) { return NAME##2(a.x OPERATOR b.x, a.y OPERATOR b.y); } \
   RILL_NAME_ NAME##2 &operator OPERATOR##=(NAME##2 & a, NAME##2 b) { return a = a OPERATOR b; }                      \
   RILL_NAME_ NAME##2 FUNCTION(NAME##2 a, NAME##2 b) { return a OPERATOR b; }
-/* 1 or 0 for each of the two; whether both are so. */
+/* Compares each element (1 or 0), or returns whether both comparisons are true. */
 #define RILL_PAIR_COMPARES_(NAME, OPERATOR, FUNCTION)                                           \
   RILL_NAME_ NAME##2 __h##FUNCTION##2(NAME##2 a, NAME##2 b) {                                   \
     return NAME##2(NAME(a.x OPERATOR b.x ? 1.0f : 0.0f), NAME(a.y OPERATOR b.y ? 1.0f : 0.0f)); \
@@ -181,7 +182,7 @@ RILL_NAME_ __half __ushort_as_half(unsigned short bits) {
   number.bits = bits;
   return __half(number);
 }
-/* The half beside `x`: by 1 away from zero, by -1 towards it. */
+/* Returns the half next to `x`: away from zero if `by` is 1, towards zero if it is -1. */
 RILL_NAME_ __half rill_half_beside_(__half x, int by) {
   return __ushort_as_half(static_cast<unsigned short>(x.number.bits + by));
 }

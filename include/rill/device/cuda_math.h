@@ -1,7 +1,7 @@
-/* rill/device/cuda_math.h: CUDA's mathematics beyond <math.h>.  Included by rill/device/cuda_names.h.
+/* rill/device/cuda_math.h: CUDA's mathematical functions beyond <math.h>. Included by rill/device/cuda_names.h.
  *
- * The fast forms are as exact as the others, but for those that are instructions of NVIDIA's GPUs.  clang alone,
- * without libclc, has only what needs no library: the rest is not declared there. */
+ * The fast functions are as accurate as the others, except those that are instructions of NVIDIA GPUs. With clang
+ * alone, without libclc, only functions that need no library are declared. */
 #ifndef RILL_DEVICE_CUDA_MATH_H
 #define RILL_DEVICE_CUDA_MATH_H
 
@@ -12,7 +12,7 @@
 #endif
 
 #if !RILL_HIP_HAS_
-#ifdef __clang__ /* a sum of such a product is not to be fused */
+#ifdef __clang__ /* a sum that uses such a product must not be fused */
 #define RILL_NOT_FUSED_ _Pragma("clang fp contract(off)")
 #else
 #define RILL_NOT_FUSED_
@@ -41,7 +41,7 @@ template <int = 0> RILL_NAME_ float rsqrtf(float x) { return 1.0f / __builtin_sq
 template <int = 0> RILL_NAME_ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 RILL_NAME_ float __frsqrt_rn(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
 #if RILL_ON_CUDA || !RILL_NO_LIBRARY_
-/* Macros, since the C library has functions of these names that no program can call. */
+/* These are macros, because the C library has internal functions of these names. */
 #define __expf rill_fast_expf_
 #define __exp10f rill_fast_exp10f_
 #define __logf rill_fast_logf_
@@ -84,7 +84,7 @@ RILL_NAME_ void rill_fast_sincosf_(float x, float *sine, float *cosine) {
   *cosine = rill_fast_cosf_(x);
 }
 #endif
-/* Templates, since newer C libraries have functions of these names, which go first. */
+/* These are templates, so the functions of these names in newer C libraries are preferred. */
 #if RILL_ON_CPU && RILL_MATHEMATICS
 template <int = 0> RILL_NAME_ float sinpif(float x) { return rill_math_sinpif(x); }
 template <int = 0> RILL_NAME_ float cospif(float x) { return rill_math_cospif(x); }
@@ -102,7 +102,7 @@ RILL_NAME_ float normcdff(float x) { return 0.5f * erfcf(-0.70710678118654752440
 template <int = 0> RILL_NAME_ double sinpi(double x) { return sin(3.14159265358979323846 * fmod(x, 2.0)); }
 template <int = 0> RILL_NAME_ double cospi(double x) { return cos(3.14159265358979323846 * fmod(x, 2.0)); }
 RILL_NAME_ double normcdf(double x) { return 0.5 * erfc(-0.70710678118654752440 * x); }
-#ifndef __USE_GNU /* glibc's */
+#ifndef __USE_GNU /* glibc declares sincosf */
 RILL_NAME_ void sincosf(float x, float *sine, float *cosine) { rill_fast_sincosf_(x, sine, cosine); }
 RILL_NAME_ void sincos(double x, double *sine, double *cosine) {
   *sine = sin(x);
@@ -125,7 +125,7 @@ RILL_NAME_ double exp10(double x) { return pow(10.0, x); }
 #define CUDART_SQRT_TWO 1.4142135623730951e+0
 
 #define __saturatef rill_saturate_
-/** x between 0 and 1; of a NaN 0. */
+/** Clamps x to 0 to 1; a NaN becomes 0. */
 RILL_NAME_ float rill_saturate_(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
 #endif

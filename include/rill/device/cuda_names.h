@@ -1,5 +1,5 @@
-/* rill/device/cuda_names.h: CUDA names that HIP or the CPU lack or spell differently, with CUDA's meaning everywhere.
- * For existing CUDA kernels.  Include it after rill/device/kernel.h.
+/* rill/device/cuda_names.h: CUDA names that HIP or the CPU lack or spell differently, with CUDA's meaning on all
+ * targets, for existing CUDA kernels. Include it after rill/device/kernel.h.
  *
  *   float2 int4 uchar4 ... make_float2(x, y) ...      vectors of 1 to 4 elements, with CUDA's alignment
  *   __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync __all_sync __any_sync __syncwarp
@@ -38,17 +38,17 @@
 #include <cuda.h> /* CUDA_VERSION */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 /* NVIDIA's begin at sm_80 */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 /* NVIDIA has these functions from sm_80 on */
 #define RILL_NAME_ static __device__ __forceinline__
 #include <rill/device/cuda_reduce.h>
 #endif
 #else
-#include <cstdint> /* as CUDA's own headers, these too */
+#include <cstdint> /* CUDA's headers also include these */
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
-/* What hipcc's headers have already. */
+/* Names that hipcc's headers define. */
 #if defined(__HIP__) && !defined(RILL_HIP_FREESTANDING)
 #define RILL_HIP_HAS_ 1
 #include <hip/hip_fp16.h>

@@ -1,13 +1,13 @@
-/* rill/device/cuda_reduce.h: CUDA's __reduce_add_sync and its family, of 4-byte integers.
- * Included by rill/device/cuda_warp.h, and for nvcc, which has them from sm_80 on, by rill/device/cuda_names.h.
+/* rill/device/cuda_reduce.h: CUDA's __reduce_add_sync and its family, of 4-byte integers. Included by
+ * rill/device/cuda_warp.h, and by rill/device/cuda_names.h for nvcc, which has these functions only from sm_80 on.
  *
- * The lanes that a mask names and that have not ended get the result over the values of these lanes, whatever the mask.
+ * The lanes of the mask that have not exited get the result over their values. The mask can be any set of lanes.
  */
 #ifndef RILL_DEVICE_CUDA_REDUCE_H
 #define RILL_DEVICE_CUDA_REDUCE_H
 
 #if RILL_ON_CPU && RILL_REGIONS
-/* Loops over the values of a warp, of which there is one for each of `lanes`, at least one. */
+/* Reduces the values of `lanes` in a loop. `lanes` has at least one lane. */
 template <class rill_operation, class RillT>
 static unsigned rill_cuda_reduce_lanes_(const unsigned *values, unsigned lanes) {
   if (lanes == ~0u) {
@@ -25,7 +25,7 @@ template <class rill_operation, class RillT> RILL_NAME_ RillT rill_cuda_reduce_(
       rill_ir_reduce32(static_cast<unsigned>(v), &rill_cuda_reduce_lanes_<rill_operation, RillT>, mask));
 }
 #else
-/* Five exchanges reach all lanes only if all 32 are there: else each lane of the mask is read in turn. */
+/* Uses five exchanges if all 32 lanes take part. Otherwise reads each lane of the mask in turn. */
 template <class rill_operation, class RillT> RILL_NAME_ RillT rill_cuda_reduce_(unsigned mask, RillT v) {
   const unsigned lanes = __ballot_sync(mask, 1);
   if (lanes == ~0u) {

@@ -1,9 +1,9 @@
-/* rill/device/cuda_simd.h: CUDA's functions on the two halves and the four bytes of a word.
- * Included by rill/device/cuda_names.h.  Without __vavgs2 and __vavgs4, and the _relu and three-way ones. */
+/* rill/device/cuda_simd.h: CUDA's functions on the two halves or the four bytes of a word. Included by
+ * rill/device/cuda_names.h. __vavgs2, __vavgs4, and the _relu and three-way functions are missing. */
 #ifndef RILL_DEVICE_CUDA_SIMD_H
 #define RILL_DEVICE_CUDA_SIMD_H
 
-/* In RESULT, a and b are the parts of x and y, low and high the bounds of their type. */
+/* In RESULT, a and b are the parts of x and y, and low and high are the limits of their type. */
 #define RILL_PARTS_(NAME, BITS, PART, RESULT)                                                   \
   RILL_NAME_ unsigned NAME(unsigned x, unsigned y) {                                            \
     const int low = static_cast<PART>(-1) < 0 ? -(1 << (BITS - 1)) : 0;                         \
@@ -61,7 +61,7 @@ RILL_NAME_ unsigned __vabs4(unsigned x) { return __vabsdiffs4(x, 0); }
 RILL_NAME_ unsigned __vabsss2(unsigned x) { return __vmaxs2(x, __vnegss2(x)); }
 RILL_NAME_ unsigned __vabsss4(unsigned x) { return __vmaxs4(x, __vnegss4(x)); }
 
-/* The sums of the parts of a word. */
+/* Returns the sum of the parts of a word. */
 RILL_NAME_ unsigned rill_sum_of_2_(unsigned x) { return (x & 0xffff) + (x >> 16); }
 RILL_NAME_ unsigned rill_sum_of_4_(unsigned x) { return rill_sum_of_2_((x & 0xff00ffu) + (x >> 8 & 0xff00ffu)); }
 RILL_NAME_ unsigned __vsads2(unsigned x, unsigned y) { return rill_sum_of_2_(__vabsdiffs2(x, y)); }
@@ -69,7 +69,8 @@ RILL_NAME_ unsigned __vsads4(unsigned x, unsigned y) { return rill_sum_of_4_(__v
 RILL_NAME_ unsigned __vsadu2(unsigned x, unsigned y) { return rill_sum_of_2_(__vabsdiffu2(x, y)); }
 RILL_NAME_ unsigned __vsadu4(unsigned x, unsigned y) { return rill_sum_of_4_(__vabsdiffu4(x, y)); }
 
-/* The sum of four products of bytes, and z, of vectors; templates: see cuda_bits.h. */
+/* Adds z and the sum of the products of four bytes, for vector types. These are templates for the reason given in
+ * cuda_bits.h. */
 template <class RillByte, class RillBytes, class RillT>
 RILL_NAME_ RillT rill_dot_vectors_(RillBytes x, RillBytes y, RillT z) {
   RillT a, b;

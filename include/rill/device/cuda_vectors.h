@@ -1,4 +1,4 @@
-/* rill/device/cuda_vectors.h: CUDA's vectors of 1 to 4 numbers.  Included by rill/device/cuda_names.h. */
+/* rill/device/cuda_vectors.h: CUDA's vector types of 1 to 4 numbers.  Included by rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_VECTORS_H
 #define RILL_DEVICE_CUDA_VECTORS_H
 
@@ -35,7 +35,7 @@ RILL_VECTORS_(ulonglong, make_ulonglong, unsigned long long, 16, 16)
 RILL_VECTORS_(float, make_float, float, 8, 16)
 RILL_VECTORS_(double, make_double, double, 16, 16)
 #undef RILL_VECTOR_3_
-#define RILL_VECTOR_3_(NAME, NUMBER) /* uint3 is what threadIdx is */
+#define RILL_VECTOR_3_(NAME, NUMBER) /* uint3 is the type of threadIdx */
 RILL_VECTORS_(uint, make_uint, unsigned, 8, 16)
 #undef RILL_VECTOR_3_
 #undef RILL_VECTORS_

@@ -1,7 +1,8 @@
-/* rill/device/cuda_version.h: the macros by which a source asks for CUDA and its version, and types of CUDA's for the
- * host.  Included by rill/device/cuda_names.h, but with nvcc, which has its own.
+/* rill/device/cuda_version.h: macros with which a source tests for CUDA and its version, and CUDA's host types.
+ * Included by rill/device/cuda_names.h, except with nvcc, which defines its own.
  *
- * What a source has for CUDA and for GPUs of its time is for all targets.  __NVCC__ is not defined: this is not nvcc.
+ * All targets therefore compile the code that a source has for CUDA and its GPUs. __NVCC__ is not defined, because
+ * the compiler is not nvcc.
  */
 #ifndef RILL_DEVICE_CUDA_VERSION_H
 #define RILL_DEVICE_CUDA_VERSION_H
@@ -23,7 +24,7 @@
 #define __CUDA_ARCH_LIST__ __CUDA_ARCH__
 #endif
 
-/* A header that kernels share with the host declares functions with these; a kernel has no use for them. */
+/* Headers that kernels share with the host declare functions with these types. Kernels do not use them. */
 typedef struct CUstream_st *CUstream, *cudaStream_t;
 typedef struct CUevent_st *CUevent, *cudaEvent_t;
 typedef struct CUgraph_st *CUgraph, *cudaGraph_t;

@@ -1,17 +1,17 @@
 /* rill/device/cuda_warp.h: CUDA's functions for warps of 32 lanes.  Included by rill/device/cuda_names.h.
  *
- * They are macros: newer HIP has functions of these names, which are for whole waves.
+ * These are macros, because newer versions of HIP have functions of these names for whole waves.
  */
 #ifndef RILL_DEVICE_CUDA_WARP_H
 #define RILL_DEVICE_CUDA_WARP_H
 
-/* The lane in the warp of 32; what the calling lane's half of a wave says. */
+/* Return the lane in the warp of 32, and the part of a ballot for the caller's half of a wave. */
 RILL_NAME_ unsigned rill_cuda_lane_() { return rill_lane() & 31; }
 RILL_NAME_ unsigned rill_cuda_half_(unsigned long long ballot) {
   return static_cast<unsigned>(ballot >> (rill_lane() & 32));
 }
 
-#if defined(RILL_CUDA_FREESTANDING) /* which has CUDA's */
+#if defined(RILL_CUDA_FREESTANDING) /* has CUDA's functions */
 #define rill_cuda_ballot_ __ballot_sync
 #define rill_cuda_active_ __activemask
 #define rill_cuda_sync_ __syncwarp
@@ -23,7 +23,7 @@ RILL_NAME_ unsigned rill_cuda_half_(unsigned long long ballot) {
 #define rill_cuda_shfl_xor_ __shfl_xor_sync
 #else
 #if RILL_ON_CPU
-/* The lanes of the warp that a mask of the calling lane's 32 names. */
+/* Converts a mask of the caller's 32 lanes to a mask of the whole warp. */
 RILL_NAME_ unsigned long long rill_cuda_lanes_(unsigned mask) {
   return static_cast<unsigned long long>(mask) << (rill_lane() & 32);
 }
@@ -33,7 +33,7 @@ RILL_NAME_ unsigned rill_cuda_ballot_(unsigned mask, bool p) {
 RILL_NAME_ unsigned rill_cuda_active_() { return rill_cuda_half_(rill_active_()); }
 RILL_NAME_ void rill_cuda_sync_(unsigned mask = ~0u) { rill_warp_sync_among_(rill_cuda_lanes_(mask)); }
 #else
-/* The lanes that run at a time on an AMD GPU are those that came to the call together: nobody waits for others. */
+/* On an AMD GPU the lanes that run together are those that reached the call together; no lane waits for others. */
 RILL_NAME_ unsigned long long rill_cuda_lanes_(unsigned mask) { return mask; }
 RILL_NAME_ unsigned rill_cuda_ballot_(unsigned mask, bool p) { return rill_cuda_half_(rill_ballot(p)) & mask; }
 RILL_NAME_ unsigned rill_cuda_active_() { return rill_cuda_half_(rill_ballot(true)); }
@@ -42,8 +42,8 @@ RILL_NAME_ void rill_cuda_sync_(unsigned = ~0u) { rill_warp_sync(); }
 RILL_NAME_ int rill_cuda_any_(unsigned mask, bool p) { return rill_cuda_ballot_(mask, p) != 0; }
 RILL_NAME_ int rill_cuda_all_(unsigned mask, bool p) { return rill_cuda_ballot_(mask, !p) == 0; }
 
-/* Groups of `width` lanes.  A lane's number is taken modulo the width; what comes from beyond the group's ends is the
- * caller's own, but for __shfl_xor_sync, which reaches into groups below. */
+/* Shuffles within groups of `width` lanes. The lane number is taken modulo the width. If the source lane is outside
+ * the group, the result is the caller's value, except that __shfl_xor_sync can read from lower groups. */
 template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_(unsigned mask, RillT v, int from, int width = 32) {
   const unsigned lanes = static_cast<unsigned>(width);
   return rill_shuffle_(v, RILL_SHUFFLE_FROM_, static_cast<unsigned>(from) & (lanes - 1), lanes, rill_cuda_lanes_(mask));
@@ -54,7 +54,7 @@ template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_up_(unsigned mask, RillT 
 template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_down_(unsigned mask, RillT v, unsigned by, int width = 32) {
   return rill_shuffle_(v, RILL_SHUFFLE_DOWN_, by, static_cast<unsigned>(width), rill_cuda_lanes_(mask));
 }
-/* One call for all lanes, whatever number each of them gives. */
+/* Makes one call for all lanes, even if they pass different numbers. */
 template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_xor_(unsigned mask, RillT v, int by, int width = 32) {
   const unsigned bits = static_cast<unsigned>(by) & 31, lane = rill_cuda_lane_();
   const RillT there = rill_shuffle_(v, RILL_SHUFFLE_XOR_, bits, 32, rill_cuda_lanes_(mask));
@@ -70,7 +70,7 @@ template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_xor_(unsigned mask, RillT
 #define __activemask rill_cuda_active_
 #define __syncwarp rill_cuda_sync_
 
-/* Some time: what polls wants no more. */
+/* Pauses for an unspecified time, which is enough for polling. */
 RILL_NAME_ void rill_cuda_nanosleep_(unsigned) { rill_pause(); }
 #define __nanosleep rill_cuda_nanosleep_
 #endif
@@ -84,14 +84,14 @@ template <class RillT> RILL_NAME_ bool rill_cuda_same_(RillT a, RillT b) {
   __builtin_memcpy(&y, &b, sizeof b);
   return x == y;
 }
-/* Returns the lanes of the mask that have not ended and give the same bits.  Every lane reads all others, so that the
- * shuffles are the same for all; what it reads from a lane outside the mask is left out. */
+/* Returns the lanes of the mask that have not exited and pass the same bits. Every lane reads all others, so that the
+ * shuffles are the same for all lanes. Values of lanes outside the mask are ignored. */
 template <class RillT> RILL_NAME_ unsigned rill_cuda_match_any_(unsigned mask, RillT v) {
   unsigned same = 0;
   for (int lane = 0; lane < 32; lane++) same |= (rill_cuda_same_(rill_cuda_shfl_(mask, v, lane), v) ? 1u : 0u) << lane;
   return same & rill_cuda_ballot_(mask, true);
 }
-/* Returns the lanes of the mask that have not ended if all give the same bits, else 0. */
+/* Returns the lanes of the mask that have not exited if all of them pass the same bits, otherwise 0. */
 template <class RillT> RILL_NAME_ unsigned rill_cuda_match_all_(unsigned mask, RillT v, int *all) {
   const unsigned lanes = rill_cuda_ballot_(mask, true);
   const RillT first = rill_cuda_shfl_(mask, v, __builtin_ctz(lanes));

@@ -2,7 +2,7 @@
 #ifndef RILL_DEVICE_GPU_REDUCE_H
 #define RILL_DEVICE_GPU_REDUCE_H
 
-/* After each step the lanes of a group of 2 * step have its result, all the same bits. */
+/* After each step all lanes of a group of 2 * step lanes have the same result for the group. */
 template <class Operation, class T>
 static __device__ __forceinline__ T rill_reduce_lanes_(T v, unsigned long long live) {
   const unsigned lane = rill_lane(), lanes = rill_warp_size();
@@ -14,7 +14,7 @@ static __device__ __forceinline__ T rill_reduce_lanes_(T v, unsigned long long l
     return v;
   }
   for (unsigned step = 1; step < lanes; step *= 2) {
-    /* Any lane of the other group will do. */
+    /* Any lane of the other group has its result. */
     unsigned from = lane ^ step;
     const unsigned first = from & ~(step - 1);
     if ((live >> from & 1) == 0)
@@ -29,8 +29,8 @@ template <class Operation, class T> static __device__ __forceinline__ T rill_war
   return rill_reduce_lanes_<Operation>(v, rill_ballot(true));
 }
 
-/* The results of the warps are read between the two barriers, and the block's result after the second: what the next
- * call writes, nobody reads any more. */
+/* The results of the warps are read between the two barriers, and the block's result after the second barrier. The
+ * next call therefore overwrites nothing that is still read. */
 template <class Operation, class T> static __device__ inline T rill_block_reduce_(T v) {
   __shared__ T of_warp[32], of_block;
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -41,7 +41,7 @@ template <class Operation, class T> static __device__ inline T rill_block_reduce
   v = rill_reduce_lanes_<Operation>(v, live);
   if (lowest) of_warp[warp] = v;
   if (static_cast<unsigned>(__syncthreads_count(1)) == threads) {
-    /* More than one warp: the first has all its lanes. */
+    /* If there are several warps, the first warp has all its lanes. */
     if (warp == 0) {
       T sum = of_warp[lane < warps ? lane : 0];
       for (unsigned step = 1; step < warps; step *= 2) {
@@ -53,7 +53,7 @@ template <class Operation, class T> static __device__ inline T rill_block_reduce
     __syncthreads();
     return of_block;
   }
-  /* Some threads have ended, maybe whole warps. */
+  /* Some threads have exited, possibly whole warps. */
   unsigned live_warps = 0, first = 0;
   for (unsigned i = 0; i < warps; i++) live_warps |= (__syncthreads_or(warp == i) != 0 ? 1u : 0u) << i;
   while ((live_warps >> first & 1) == 0) first++;

@@ -78,7 +78,7 @@ RILL_HALF_ uint16_t rill_half_by_bits_(float f) {
     const uint32_t rebased = magnitude - (112u << 23);
     return (uint16_t)(sign | (rebased + 0xfffu + (rebased >> 13 & 1u)) >> 13);
   }
-  /* The last bit of a number in [0.5, 1) is 2^-24, a half's last one here: the addition rounds. */
+  /* The last bit of a float in [0.5, 1) is 2^-24, like that of a subnormal half, so the addition rounds. */
   return (uint16_t)(sign | (rill_float_bits_(rill_float_of_bits_(magnitude) + 0.5f) - 0x3f000000u));
 }
 
@@ -148,7 +148,7 @@ RILL_HALF_ int16_t rill_half_order_(rill_half x) {
 RILL_HALF_ bool rill_half_is_nan_(rill_half x) { return (x.bits & 0x7fffu) > 0x7c00u; }
 #define RILL_HALF_COMPARISON_(OPERATOR)                                                                     \
   RILL_HALF_ bool operator OPERATOR(rill_half a, rill_half b) {                                             \
-    const bool without_order = 0 OPERATOR 1 && 1 OPERATOR 0; /* as != */                                    \
+    const bool without_order = 0 OPERATOR 1 && 1 OPERATOR 0; /* true only for != */                         \
     return rill_half_is_nan_(a) || rill_half_is_nan_(b) ? without_order                                     \
                                                         : rill_half_order_(a) OPERATOR rill_half_order_(b); \
   }

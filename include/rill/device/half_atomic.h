@@ -1,5 +1,5 @@
-/* rill/device/half_atomic.h: atomicAdd on numbers of 16 bits and pairs of them, made of atomicCAS on the word that
- * holds them.  Included by rill/device/cuda_half.h and hip_half.h. */
+/* rill/device/half_atomic.h: atomicAdd on 16-bit numbers and pairs of them, built on atomicCAS of the word that holds
+ * them. Included by rill/device/cuda_half.h and hip_half.h. */
 #ifndef RILL_DEVICE_HALF_ATOMIC_H
 #define RILL_DEVICE_HALF_ATOMIC_H
 

@@ -1,6 +1,7 @@
-/* rill/device/hip_atomic.h: what rill/device/atomic.h asks for, on AMD GPUs.  Included by rill/device/on_hip.h.
+/* rill/device/hip_atomic.h: the functions that rill/device/atomic.h needs, for AMD GPUs. Included by
+ * rill/device/on_hip.h.
  *
- * With hipcc most of it comes from the HIP headers; they lack the scope of a block, and some types. */
+ * With hipcc most atomic functions come from the HIP headers, which lack the block scope and some types. */
 #ifndef RILL_DEVICE_HIP_ATOMIC_H
 #define RILL_DEVICE_HIP_ATOMIC_H
 
@@ -27,8 +28,9 @@ RILL_FETCH_(rill_fetch_or_, __hip_atomic_fetch_or)
 RILL_FETCH_(rill_fetch_xor_, __hip_atomic_fetch_xor)
 #undef RILL_FETCH_
 
-/* PCIe has no sums of floats.  Of instructions for them the host's memory sees nothing, or no more than that the GPU's
- * own threads agree: for the whole system it is a loop, whatever the compiler would make of it. */
+/* PCIe has no atomic addition of floats. An instruction for it has no effect on host memory, or is atomic only among
+ * the threads of the GPU. For system scope the addition is therefore a loop, which does not depend on the
+ * compiler. */
 template <int Scope, class T> static __device__ __forceinline__ T rill_fetch_add_(T *p, T v) {
   if (Scope != RILL_SCOPE_SYSTEM_ || !rill_is_floating<T>) return rill_add_<Scope>(p, v);
   T old = *const_cast<volatile T *>(p);

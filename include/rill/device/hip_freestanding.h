@@ -1,8 +1,8 @@
-/* rill/device/hip_freestanding.h: what the HIP headers would give, for `clang -x hip -nogpulib -nogpuinc`.
- * Included by rill/device/on_hip.h.
+/* rill/device/hip_freestanding.h: the definitions that the HIP headers would provide, for `clang -x hip -nogpulib
+ * -nogpuinc`. Included by rill/device/on_hip.h.
  *
- * Everything here is a compiler builtin that becomes instructions by itself.  Functions that need a library
- * (sinf, expf, powf and the like) are in rill/device/clc_math.h, where libclc is installed; else hipcc has them.
+ * Everything here is a compiler builtin that becomes instructions by itself. Functions that need a library (sinf,
+ * expf, powf and the like) are in rill/device/clc_math.h if libclc is installed; otherwise only hipcc has them.
  */
 #ifndef RILL_DEVICE_HIP_FREESTANDING_H
 #define RILL_DEVICE_HIP_FREESTANDING_H
@@ -14,7 +14,7 @@
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __forceinline__ inline __attribute__((always_inline))
-/* clang's own launch_bounds says nothing to AMD's code generator. */
+/* clang's own launch_bounds has no effect on AMD's code generator. */
 #define RILL_BOUND_1_(THREADS) __attribute__((amdgpu_flat_work_group_size(1, THREADS)))
 #define RILL_BOUND_2_(THREADS, WAVES) RILL_BOUND_1_(THREADS) __attribute__((amdgpu_waves_per_eu(WAVES)))
 #define RILL_BOUND_(A, B, NAME, ...) NAME
@@ -41,7 +41,7 @@ static __device__ __forceinline__ dim3 rill_block_dim() {
   return { __builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(),
            __builtin_amdgcn_workgroup_size_z() };
 }
-/* The hardware counts threads, not blocks; launches are of whole blocks. */
+/* The hardware reports threads, not blocks. Launches consist of whole blocks. */
 static __device__ __forceinline__ dim3 rill_grid_dim() {
   return { __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(),
            __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y(),
@@ -62,8 +62,8 @@ static __device__ __forceinline__ void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-/* How many threads of the block say true.  The first barrier waits for those that still read the last count, the
- * second for the 0, the third for the sum. */
+/* Returns the number of threads of the block whose p is not 0. The first barrier waits for threads that still read
+ * the last count, the second for the reset to 0, the third for the sum. */
 static __device__ inline int __syncthreads_count(int p) {
   static __shared__ unsigned count;
   __syncthreads();
@@ -81,7 +81,7 @@ static __device__ inline int __syncthreads_count(int p) {
 static __device__ __forceinline__ int __syncthreads_and(int p) { return __syncthreads_count(p == 0) == 0; }
 static __device__ __forceinline__ int __syncthreads_or(int p) { return __syncthreads_count(p) != 0; }
 
-/* What assert of <assert.h> calls.  There is nothing to write a text with. */
+/* Called by assert of <assert.h>. The text cannot be printed. */
 static __device__ __forceinline__ void __assert_fail(const char *, const char *, unsigned, const char *) {
   __builtin_trap();
 }
@@ -97,8 +97,8 @@ static __device__ __forceinline__ void *memset(void *to, int value, size_t size)
   return __builtin_memset(to, value, size);
 }
 
-/* The math that is exact to the last bit and one instruction or a few.  Clang lets a device function overload
- * the host's of the same name. */
+/* Exactly rounded functions of one or a few instructions. clang lets a device function overload the host function of
+ * the same name. */
 #define RILL_MATH_1_(NAME)                                                                    \
   static __device__ __forceinline__ float NAME##f(float x) { return __builtin_##NAME##f(x); } \
   static __device__ __forceinline__ double NAME(double x) { return __builtin_##NAME(x); }
@@ -119,7 +119,7 @@ RILL_MATH_2_(copysign)
 static __device__ __forceinline__ float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static __device__ __forceinline__ double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 static __device__ __forceinline__ int abs(int x) { return __builtin_abs(x); }
-static __device__ __forceinline__ float nanf(const char *) { return __builtin_nanf(""); } /* of any tag */
+static __device__ __forceinline__ float nanf(const char *) { return __builtin_nanf(""); } /* ignores the tag */
 static __device__ __forceinline__ double nan(const char *) { return __builtin_nan(""); }
 
 #endif

@@ -1,5 +1,5 @@
-/* rill/device/hip_half.h: CUDA's functions of half that some versions of HIP lack.  Included by
- * rill/device/cuda_names.h for hipcc.  Templates: HIP's functions of the same names go first. */
+/* rill/device/hip_half.h: CUDA's functions of half that some versions of HIP lack. Included by
+ * rill/device/cuda_names.h for hipcc. These are templates, so HIP's functions of the same names are preferred. */
 #ifndef RILL_DEVICE_HIP_HALF_H
 #define RILL_DEVICE_HIP_HALF_H
 

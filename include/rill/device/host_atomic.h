@@ -1,5 +1,5 @@
-/* rill/device/host_atomic.h: what rill/device/atomic.h asks for, on the cpu.  Included by rill/device/on_host.h.
- * Nothing orders anything else, as on a GPU, and every scope is the whole system. */
+/* rill/device/host_atomic.h: the functions that rill/device/atomic.h needs, for the CPU. Included by
+ * rill/device/on_host.h. As on a GPU, the order is relaxed. Every scope is the system scope. */
 #ifndef RILL_DEVICE_HOST_ATOMIC_H
 #define RILL_DEVICE_HOST_ATOMIC_H
 

@@ -1,15 +1,15 @@
-/* rill/device/host_check.h: what an image of rillcc --check has beside its kernels: finds races between the threads of
- * a block, barriers that not all of them reach, and accesses to memory that is not theirs.  Included by the header that
- * runs kernels as fibers.
+/* rill/device/host_check.h: the checker in images of rillcc --check. It finds races between the threads of a block,
+ * barriers that not all threads reach, and accesses to memory that the kernel may not use. Included by the header
+ * that runs kernels as fibers.
  *
- * The compiler's -fsanitize=thread calls a function before each access to memory; they are here, and nothing of a
- * sanitizer's own library is.  Between two barriers, two accesses of different threads to the same bytes are a race if
- * one is a write and not both are atomic, unless the threads have a function of their warp between them.  Writes of the
- * same value are none: CUDA lets threads do that.  What memory there is, the library knows.  rillcc_lib/sites.py makes
- * the table by which a return address becomes a line of the source.
+ * The compiler's -fsanitize=thread calls a function before each memory access. These functions are defined here, and
+ * the sanitizer's own library is not used. Between two barriers, two accesses of different threads to the same bytes
+ * are a race if one is a write and not both are atomic, unless the threads call a function of their warp in between.
+ * Writes of the same value are not a race, because CUDA allows them. The library knows the valid memory.
+ * rillcc_lib/sites.py creates the table that maps return addresses to source lines.
  *
- * A block runs on one worker and its fibers switch only where they wait, so the state is thread-local and needs no
- * lock.
+ * A block runs on one worker, and its fibers switch only where they wait. The state is therefore thread-local and
+ * needs no lock.
  */
 #ifndef RILL_DEVICE_HOST_CHECK_H
 #define RILL_DEVICE_HOST_CHECK_H
@@ -25,7 +25,7 @@
 #define RILL_UPDATE_ENDS_() (rill_check.update.at = nullptr)
 #define RILL_FRAME_ static_cast<void **>(__builtin_frame_address(0))
 
-/* Where a call of the source returns to. */
+/* The return address of a call in the source. */
 struct rill_check_site {
   const void *address;
   const char *file;
@@ -36,14 +36,14 @@ extern "C" __attribute__((visibility("hidden"))) const uint64_t rill_check_site_
 
 enum { RILL_CHECK_WRITES_ = 1, RILL_CHECK_ATOMIC_ = 2, RILL_CHECK_RECORDS_ = 4, RILL_CHECK_CELLS_ = 1 << 15 };
 
-/* An access to some of the 8 bytes of a cell; without a site, none. */
+/* An access to some of the 8 bytes of a cell; empty if it has no site. */
 struct rill_check_record {
   const rill_check_site *site;
-  uint32_t in_warp; /* the functions of the warp that had been called before, one after another */
+  uint32_t in_warp; /* number of warp functions called before, in sequence */
   uint16_t thread;
   uint8_t kind, bytes;
 };
-/* The accesses since a barrier: those of an earlier one are nobody's any more. */
+/* The accesses since the last barrier. Earlier accesses cannot race any more. */
 struct rill_check_cell {
   uintptr_t address;
   uint32_t block, barriers;
@@ -58,9 +58,9 @@ static thread_local struct {
   struct {
     const void *address;
     const rill_check_site *site;
-  } known[1024]; /* return addresses that were looked for */
+  } known[1024]; /* cache of return addresses */
   uint32_t block, threads;
-  uintptr_t stacks[RILL_CPU_MAX_THREADS]; /* where each thread's begins */
+  uintptr_t stacks[RILL_CPU_MAX_THREADS]; /* start of each thread's stack */
   uint32_t barriers[RILL_CPU_MAX_THREADS], arrived[RILL_CPU_MAX_THREADS];
   uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* the latter: at the last arrival */
   rill_check_meeting barrier, warps[RILL_CPU_MAX_THREADS / 32];
@@ -68,14 +68,14 @@ static thread_local struct {
     const unsigned char *at;
     unsigned char old[8];
     rill_check_record first, second;
-  } twice; /* a write over another thread's, about to happen: a race if it changes anything */
+  } twice; /* a pending write over another thread's write: a race if it changes a byte */
   struct {
     const volatile void *at; /* NULL: none */
     size_t size;
-  } update; /* the atomic function that a compare-and-exchange is part of */
+  } update; /* the atomic function in progress, which uses compare-and-exchange */
 } rill_check __asm__(RILL_CPU_CHECK_STATE);
 
-/* ---- places ---- */
+/* ---- source lines ---- */
 
 RILL_UNCHECKED_ static const rill_check_site *rill_check_find(const void *address) {
   auto &known = rill_check.known[reinterpret_cast<uintptr_t>(address) / 4 % 1024];
@@ -87,7 +87,7 @@ RILL_UNCHECKED_ static const rill_check_site *rill_check_find(const void *addres
   return found;
 }
 
-/* The innermost call in the source: not in these headers. */
+/* Returns the innermost call in the source, outside these headers. */
 RILL_UNCHECKED_ static const rill_check_site *rill_check_place(void **frame) {
   const rill_check_site *site = nullptr;
   for (int i = 0; i < 12 && site == nullptr && frame != nullptr; i++) {
@@ -107,7 +107,7 @@ RILL_UNCHECKED_ static uint32_t rill_check_thread() {
          RILL_HERE_(thread).x;
 }
 
-/* ---- what is found ---- */
+/* ---- reports ----  */
 
 struct rill_check_text {
   char name[48];
@@ -139,7 +139,7 @@ RILL_UNCHECKED_ static void rill_check_race(const rill_check_record &first, cons
   rill_check_found(second.site, text);
 }
 
-/* Whether the write that was about to happen has changed anything. */
+/* Reports a race if the pending write has changed a byte. */
 RILL_UNCHECKED_ static void rill_check_settle() {
   auto &twice = rill_check.twice;
   if (twice.at == nullptr) return;
@@ -161,11 +161,11 @@ RILL_UNCHECKED_ static rill_check_cell *rill_check_cell_of(uintptr_t address, ui
     if (!old && cell->address == address) return cell;
     if (old) break;
   }
-  *cell = { address, rill_check.block, barriers, {} }; /* if all were in use, one is forgotten */
+  *cell = { address, rill_check.block, barriers, {} }; /* if all cells are in use, one is overwritten */
   return cell;
 }
 
-/* Two readers of the same bytes are enough, of different warps if there are such. */
+/* Keeps two readers of the same bytes, from different warps if possible. */
 RILL_UNCHECKED_ static void rill_check_keep(rill_check_cell *cell, const rill_check_record &now) {
   rill_check_record *place = nullptr, *reader = nullptr;
   unsigned readers = 0;
@@ -207,7 +207,7 @@ RILL_UNCHECKED_ static void rill_check_bytes(uintptr_t address, const rill_check
   rill_check_keep(cell, now);
 }
 
-/* An access, before it happens, to memory that is not the kernel's; `of` and `how` as for the service. */
+/* Checks an access before it happens. `of` and `how` are as in rill_cpu_services.access. */
 RILL_UNCHECKED_ static void rill_check_memory(const volatile void *pointer, size_t size, const void *of,
                                               const rill_check_record &now, unsigned how) {
   const void *const at = const_cast<const void *>(pointer);
@@ -219,7 +219,7 @@ RILL_UNCHECKED_ static void rill_check_memory(const volatile void *pointer, size
   rill_check_found(now.site, text);
 }
 
-/* Between the threads of a block, volatile accesses are plain ones. */
+/* Between the threads of a block, volatile accesses count as plain accesses. */
 enum { RILL_CHECK_HOW_ = 15, RILL_CHECK_VOLATILE_ = 16 };
 RILL_UNCHECKED_ static uint8_t rill_check_kind(unsigned how) {
   const bool writes = (how & (RILL_CPU_WRITES | RILL_CPU_UPDATES)) != 0;
@@ -235,7 +235,7 @@ RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size
   if (at >= reinterpret_cast<uintptr_t>(frame) && at < rill_check.stacks[thread]) return; /* on its stack */
   rill_check_record now = { rill_check_place(frame), rill_check.in_warp[thread], static_cast<uint16_t>(thread),
                             rill_check_kind(how), 0 };
-  if (now.site == nullptr) return; /* the dialect's own */
+  if (now.site == nullptr) return; /* an access of these headers */
   if (rill_check.update.at == nullptr) {
     rill_check_memory(pointer, size, nullptr, now, how & RILL_CHECK_HOW_);
   } else {
@@ -250,7 +250,7 @@ RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size
   }
 }
 
-/* ---- threads that start and meet ---- */
+/* ---- starts and synchronization of threads ---- */
 
 __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_enter() {
   const uint32_t thread = rill_check_thread();
@@ -266,7 +266,7 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_enter() {
   rill_check.stacks[thread] = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 4096;
 }
 
-/* The caller is number `number` + 1 of its own meetings of this kind. */
+/* Notes that the caller arrives at its synchronization number `number` + 1 of this kind. */
 RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_t number, const char *what,
                                             void **frame) {
   const rill_check_site *const site = rill_check_place(frame);
@@ -281,7 +281,8 @@ RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_
   rill_check_found(site, text);
 }
 
-/* Around a barrier, or a function of the thread's warp; only lanes that all take part must be at one line. */
+/* Called before a barrier or a function of the thread's warp. Lanes must be at the same line only if all lanes take
+ * part. */
 __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_warp, bool all_lanes) {
   const uint32_t thread = rill_check_thread();
   rill_check_settle();
@@ -295,8 +296,8 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_
   }
 }
 
-/* `lanes`: who was in a function of the warp together.  What each of them did before comes before what all do after,
- * so they go on with a number above all of theirs. */
+/* Called after a barrier or a warp function. `lanes` took part in the warp function together. Accesses before it are
+ * ordered before accesses after it, so all these lanes continue with a number above their previous numbers. */
 RILL_UNCHECKED_ static void rill_check_leave(bool in_warp, uint64_t lanes) {
   const uint32_t thread = rill_check_thread();
   if (in_warp) {
@@ -310,7 +311,7 @@ RILL_UNCHECKED_ static void rill_check_leave(bool in_warp, uint64_t lanes) {
   }
   const rill_check_meeting barrier = rill_check.barrier;
   const uint32_t number = rill_check.barriers[thread]++;
-  if (barrier.count == 0 || barrier.number != number) return; /* not the first that goes on */
+  if (barrier.count == 0 || barrier.number != number) return; /* not the first thread to continue */
   rill_check.barrier = {};
   if (barrier.count == rill_check.threads) return;
   uint32_t missing = 0;
@@ -321,9 +322,9 @@ RILL_UNCHECKED_ static void rill_check_leave(bool in_warp, uint64_t lanes) {
   rill_check_found(barrier.site, text);
 }
 
-/* ---- what the compiler calls ---- */
+/* ---- functions that the compiler calls ---- */
 
-/* Before an access to a variable that rillcc knows: an address in it is `of`. */
+/* Called before an access to a variable that rillcc knows. `of` is an address in the variable. */
 extern "C" __attribute__((used, noinline, visibility("hidden"))) RILL_UNCHECKED_ void
 rill_check_variable(const volatile void *at, uint64_t size, const void *of, unsigned kind) {
   if (rill_check.threads == 0) return;

@@ -1,15 +1,17 @@
-/* rill/device/host_fibers.h: indices and meetings of threads where each thread of a block with barriers runs on a stack
- * of its own.  Included by rill/device/on_host.h. */
+/* rill/device/host_fibers.h: indices and synchronization of threads if each thread of a block with barriers runs on
+ * its own stack. Included by rill/device/on_host.h. */
 #ifndef RILL_DEVICE_HOST_FIBERS_H
 #define RILL_DEVICE_HOST_FIBERS_H
 
-/* 0 for a source whose functions do not use the indices: setting them costs a store a thread.  Checks name threads. */
+/* 0 if the functions of the source do not use the indices, because setting them costs a store per thread. Checks need
+ * the indices to name threads. */
 #if !defined(RILL_HELPERS_READ_INDEX) || RILL_CHECK
 #undef RILL_HELPERS_READ_INDEX
 #define RILL_HELPERS_READ_INDEX 1
 #endif
 
-/* 1 if a kernel runs as loops unless RILL_MEETS_name says that it may come to a barrier, 0 if none does. */
+/* 1 if kernels run as loops, except those for which RILL_MEETS_name says that they may reach a barrier; 0 if no
+ * kernel runs as loops. */
 #ifndef RILL_LOOPS
 #define RILL_LOOPS 0
 #endif
@@ -40,13 +42,13 @@ static inline bool rill_check_is_own(uintptr_t at) {
 #include <rill/device/host_check.h>
 #endif
 
-/* Around a service in which other threads of the block run: they have other indices. */
+/* Restores the thread's indices after a service in which other threads of the block run. */
 struct rill_keep_thread {
   const bool in_warp;
 #if RILL_HELPERS_READ_INDEX
   const uint3 mine = threadIdx;
 #endif
-  uint64_t lanes = 0; /* that were in a function of the warp together */
+  uint64_t lanes = 0; /* the lanes that took part in a warp function together */
   explicit rill_keep_thread(bool in_warp_, uint64_t mask = ~0ull) : in_warp(in_warp_) {
     rill_check_arrive(in_warp, mask == ~0ull);
   }
@@ -58,7 +60,7 @@ struct rill_keep_thread {
   }
 };
 
-/* rillcc knows by these functions, which are calls in what the compiler made, which kernels cannot be loops. */
+/* These functions remain calls in the compiled code, so that rillcc can tell which kernels cannot be loops. */
 #ifdef __clang__
 #define RILL_CALLED_ __attribute__((noinline))
 #else
@@ -86,7 +88,7 @@ RILL_CALLED_ static unsigned rill_host_meet_lane() { return rill_services->lane(
 
 static inline void __syncthreads() { rill_host_meet_barrier(); }
 static inline int __syncthreads_count(int p) { return rill_host_meet_count(p); }
-/* Among the lanes of a mask, of the whole warp if it is ~0. */
+/* Exchanges a value among the lanes of a mask, or of the whole warp if the mask is ~0. */
 static inline const rill_cpu_warp *rill_exchange(uint64_t value, uint64_t mask) {
   return rill_host_meet_exchange(value, mask);
 }
@@ -127,14 +129,14 @@ static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
 #endif
 }
 
-/* clang vectorizes conditional divisions wrong, if their operands are the same for all threads. */
+/* clang miscompiles vectorized conditional divisions whose operands are uniform. */
 #if defined(__clang__) && !defined(RILL_VECTORIZE)
 #define RILL_VECTORIZE_ _Pragma("clang loop vectorize(disable)")
 #else
 #define RILL_VECTORIZE_
 #endif
 
-/** The forms of the kernel Body, a function with the hidden parameters and then P. */
+/** The two forms of the kernel Body, a function with the hidden parameters followed by P. */
 template <auto Body, class Tag = void, class Type = decltype(Body)> struct rill_host_forms;
 template <auto Body, class Tag, class... P>
 struct rill_host_forms<Body, Tag, void (*)(uint3, uint3, dim3, dim3, void *, P...)> {
@@ -182,7 +184,7 @@ struct rill_host_forms<Body, Tag, void (*)(uint3, uint3, dim3, dim3, void *, P..
   }
 };
 
-/** Those of a kernel without the hidden parameters: it sees the variables. */
+/** The two forms of a kernel without hidden parameters, which reads the variables. */
 template <auto Body, class... P> struct rill_plain_body {
   static __forceinline__ void call(uint3, uint3, dim3, dim3, void *, P... args) { Body(args...); }
 };

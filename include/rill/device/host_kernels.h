@@ -1,9 +1,8 @@
 /* rill/device/host_kernels.h: how the kernels of a source become an image (rill/device/cpu_image.h).
  * Included by rill/device/on_host.h.
  *
- * Each kernel notes itself in a section of its own, and the image's table is what is there.  With RILL_NOTES it leaves
- * a note for rillcc to read in an object instead: the compiler's word for its name, and for the types and sizes of its
- * parameters.
+ * Each kernel adds an entry to a section, which is the image's table. With RILL_NOTES it instead adds a note to the
+ * object for rillcc: its name as the compiler spells it, and the types and sizes of its parameters.
  */
 #ifndef RILL_DEVICE_HOST_KERNELS_H
 #define RILL_DEVICE_HOST_KERNELS_H
@@ -31,7 +30,7 @@ struct rill_note_type {
   uint32_t size, alignment, kind;
   char text[RILL_NOTE_TEXT];
 };
-/* `function` is 0 for RILL_KERNEL; of others, rillcc reads off the relocation what symbol they have. */
+/* `function` is 0 for RILL_KERNEL. For other kernels rillcc reads the symbol from the relocation. */
 template <size_t COUNT, class Function> struct rill_note {
   uint32_t magic, size, line, count;
   char name[RILL_NOTE_TEXT], file[RILL_NOTE_TEXT], parameters[RILL_NOTE_PARAMETERS];
@@ -81,7 +80,7 @@ static constexpr auto rill_note_instance(const char *name, const char *file, uin
 
 /* ---- the table ---- */
 
-/* A kernel has its own name, or the symbol that rillcc has read off the notes. */
+/* Returns the symbol that rillcc has read from the notes, or the kernel's own name. */
 static constexpr const char *rill_symbol_or(const char *symbol, const char *name) {
   return symbol[0] == 'R' && symbol[1] == 'I' && symbol[2] == 'L' && symbol[3] == 'L' ? name : symbol;
 }
@@ -106,17 +105,17 @@ static constexpr const char *rill_symbol_or(const char *symbol, const char *name
   static_assert(true, "")
 #endif
 
-/* rillcc writes the table itself, after what the compiler made (rillcc_lib/stacks.py). */
+/* rillcc writes the table after compilation (rillcc_lib/stacks.py). */
 #if RILL_STACKS_LATER
-/* Where the run-time compiler writes the stack that each kernel of the image needs (rill/device/cpu_image.h): it finds
- * the place by its mark, once the compiler has reported the number. */
+/* Placeholder for the stack size of each kernel of the image (rill/device/cpu_image.h). The run-time compiler finds
+ * it by its mark and fills it in, once the compiler has reported the sizes. */
 struct rill_stacks_place {
   char mark[16];
   uint64_t stacks[2];
 };
 __attribute__((used)) static const rill_stacks_place rill_stacks = { RILL_CPU_STACKS_MARK, { 1, 0 } };
 
-/* The linker's names for the ends of the section; without kernels there is none. */
+/* The linker's symbols for the start and end of the section, which does not exist if there are no kernels. */
 extern "C" const rill_cpu_kernel __start_rill_kernels[] __attribute__((weak, visibility("hidden")));
 extern "C" const rill_cpu_kernel __stop_rill_kernels[] __attribute__((weak, visibility("hidden")));
 
@@ -144,7 +143,7 @@ extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,
 #define RILL_ASSERT_THROWS_
 #endif
 
-/* What assert of <assert.h> calls.  This one is the image's own, and nobody else's: the C library's would end the
+/* Called by assert of <assert.h>. This function is private to the image; the C library's function would abort the
  * process. */
 extern "C" __attribute__((noreturn)) void __assert_fail(const char *expression, const char *file,
                                                         RILL_ASSERT_LINE_ line,

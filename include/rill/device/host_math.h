@@ -1,15 +1,16 @@
-/* rill/device/host_math.h: mathematics of float on the cpu that vectorizes: expf, powf, erff, sinf and others.
- * Included by rill/device/on_host.h where the source seems to use any (RILL_MATHEMATICS, by rillcc).
+/* rill/device/host_math.h: float functions that vectorize on the CPU: expf, powf, erff, sinf and others. Included by
+ * rill/device/on_host.h if the source appears to use any of them (rillcc then defines RILL_MATHEMATICS).
  *
- * The C library's functions are calls, one for each thread.  These are a few operations of double without branches,
- * rounded to float once: within 0.51 ulp, and the same bits on every processor, in loops and on fibers.  An image has
- * them by the C library's names, for kernels and for std::exp of float and its like: rillcc puts rill_math_expf in the
- * place of expf (rillcc_lib/spmd.py); without clang, the image's own expf is found first.
+ * The C library's functions need one call per thread. These functions are a few double operations without branches,
+ * rounded to float once. Their error is below 0.51 ulp, and they return the same bits on every processor, in loops
+ * and on fibers. An image contains them under the C library's names, for kernels and for std::exp of float and
+ * similar functions. rillcc replaces expf by rill_math_expf (rillcc_lib/spmd.py); without clang, the image's own expf
+ * is found first.
  */
 #ifndef RILL_DEVICE_HOST_MATH_H
 #define RILL_DEVICE_HOST_MATH_H
 
-/* Also with -ffast-math. */
+/* Keeps the order of operations, including with -ffast-math. */
 #if defined(__clang__)
 #define RILL_AS_WRITTEN_ _Pragma("clang fp reassociate(off)")
 #define RILL_KEEP_(X)
@@ -33,7 +34,7 @@
 #define RILL_LOG2_10_ 3.321928094887362
 #define RILL_MOST_ 3.4028234663852886e38f
 
-/* Also with -ffast-math, with which a compiler takes no infinity and no NaN from a source. */
+/* Creates infinities and NaNs from bits, because with -ffast-math compilers may ignore them in source code. */
 static __forceinline__ float rill_math_of_bits_(uint32_t bits) {
   float f;
   memcpy(&f, &bits, sizeof f);
@@ -42,7 +43,7 @@ static __forceinline__ float rill_math_of_bits_(uint32_t bits) {
 #define RILL_INFINITE_ rill_math_of_bits_(0x7f800000u)
 #define RILL_NO_NUMBER_ rill_math_of_bits_(0x7fc00000u)
 
-/* 2^(i / 32), less what the addition of i << 47 to its bits makes up for. */
+/* The bits of 2^(i / 32), minus i << 47, which rill_math_exp2_ adds. */
 static const uint64_t rill_math_powers_[32] = {
   0x3ff0000000000000ull, 0x3fefd9b0d3158574ull, 0x3fefb5586cf9890full, 0x3fef9301d0125b51ull, 0x3fef72b83c7d517bull,
   0x3fef54873168b9aaull, 0x3fef387a6e756238ull, 0x3fef1e9df51fdee1ull, 0x3fef06fe0a31b715ull, 0x3feef1a7373aa9cbull,
@@ -53,8 +54,8 @@ static const uint64_t rill_math_powers_[32] = {
   0x3fefa4afa2a490daull, 0x3fefd0765b6e4540ull,
 };
 
-/* 2^z = *power * (1 + p), where p is given: 2^r - 1 of what is left of z without its nearest 32nd.  |z| < 1000; of a
- * NaN a NaN.  The polynomial is within 2^-36 of (2^r - 1) / r. */
+/* Returns p with 2^z = *power * (1 + p), for |z| < 1000. p is 2^r - 1, where r is z minus the nearest multiple of 1 /
+ * 32. Returns a NaN for a NaN. The polynomial is within 2^-36 of (2^r - 1) / r. */
 static __forceinline__ double rill_math_exp2_(double z, double *power) {
   RILL_AS_WRITTEN_
   const double shift = 211106232532992.0; /* 3 * 2^46: the last bit of a sum with it is worth 1 / 32 */
@@ -68,7 +69,7 @@ static __forceinline__ double rill_math_exp2_(double z, double *power) {
   return (((0.009618166713972776 * r + 0.055504434191939005) * r + 0.24022650695795306) * r + 0.693147180550011) * r;
 }
 
-/* 2^z, beyond what float holds infinity or 0. */
+/* 2^z, or infinity or 0 outside the range of float. */
 static __forceinline__ float rill_math_power_(double z) {
   double power;
   z = z > 200.0 ? 200.0 : z;
@@ -86,7 +87,7 @@ static __forceinline__ double rill_math_growth_(double z) {
   return power * p + (power - 1.0);
 }
 
-/* The e of d = *m * 2^e, where *m is from sqrt(0.5) to sqrt(2); d is normal and above 0. */
+/* Returns e with d = *m * 2^e, where *m is from sqrt(0.5) to sqrt(2). d must be normal and greater than 0. */
 static __forceinline__ double rill_math_split_(double d, double *m) {
   uint64_t bits, first = 0x3fe6a09e667f3bcdull; /* sqrt(0.5) */
   memcpy(&bits, &d, sizeof d);
@@ -96,8 +97,8 @@ static __forceinline__ double rill_math_split_(double d, double *m) {
   return static_cast<int>(static_cast<uint32_t>(above >> 52)) - 1023;
 }
 
-/* log(1 + f) / 2 = atanh(s), s being f / (2 + f), for 1 + f from sqrt(0.5) to sqrt(2).  The polynomial is within 2^-29
- * of (atanh(s) / s - 1) / s^2. */
+/* log(1 + f) / 2 = atanh(s), where s = f / (2 + f) and 1 + f is from sqrt(0.5) to sqrt(2). The polynomial is within
+ * 2^-29 of (atanh(s) / s - 1) / s^2. */
 static __forceinline__ double rill_math_log_of_(double f) {
   const double s = f / (f + 2.0), w = s * s;
   double p = 0.11665233608151918;
@@ -107,7 +108,8 @@ static __forceinline__ double rill_math_log_of_(double f) {
   return s + s * w * p;
 }
 
-/* The result of a function that is -infinity at x = least, infinity at infinity, and a NaN below and of a NaN. */
+/* Handles the special cases of a function that is -infinity at x = least, infinity at infinity, and a NaN for smaller
+ * x and for a NaN. */
 static __forceinline__ float rill_math_above_(float x, float least, float result) {
   const float below = x == least ? -RILL_INFINITE_ : RILL_NO_NUMBER_, outside = x > least ? x : below;
   return x > least && x <= RILL_MOST_ ? result : outside;
@@ -121,7 +123,7 @@ static __forceinline__ float rill_math_log_(float x, double each, double scale) 
   return rill_math_above_(x, 0.0f, result);
 }
 
-/* One of five numbers, by a float without its sign. */
+/* Selects one of five numbers by the magnitude of a float. */
 static __forceinline__ double rill_math_choose_(float x, double a, double b, double c, double d, double e) {
   double found = x >= 4294967296.0f ? b : a;       /* 2^32 */
   found = x >= 72057594037927936.0f ? c : found;   /* 2^56 */
@@ -129,7 +131,7 @@ static __forceinline__ double rill_math_choose_(float x, double a, double b, dou
   return x >= 2.028240960365167e31f ? e : found;   /* 2^104 */
 }
 
-/* The nearest integer, whose last bits are added to *last: |v| < 2^51. */
+/* Returns the integer nearest to v, for |v| < 2^51, and adds its last bits to *last. */
 static __forceinline__ double rill_math_nearest_(double v, uint64_t *last) {
   RILL_AS_WRITTEN_
   const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
@@ -141,10 +143,10 @@ static __forceinline__ double rill_math_nearest_(double v, uint64_t *last) {
   return shifted - shift;
 }
 
-/* x less the nearest multiple of pi / 2, the number of which is added to *quarters.  2 / pi is in three parts, the
- * first two of 29 bits, so that x times one of these is exact; for large x it is without the bits that make multiples
- * of 4. The rest of x is, in quarters of a turn, a multiple of 2^-33, exactly, and less than 2^-8 more, of which 2^-61
- * is lost; no float is nearer to a quarter than 2^-31. */
+/* Returns x minus the nearest multiple of pi / 2, and adds the number of this multiple to *quarters. 2 / pi is split
+ * into three parts. The first two have 29 bits, so their products with x are exact. For large x the parts omit the
+ * bits that only add multiples of 4. In quarters of a turn, the remainder is an exact multiple of 2^-33 plus less
+ * than 2^-8, of which 2^-61 is lost. No float is closer to a multiple of a quarter turn than 2^-31. */
 static __forceinline__ double rill_math_turn_(float x, uint64_t *quarters) {
   RILL_AS_WRITTEN_
   const float size = __builtin_fabsf(x);
@@ -161,7 +163,7 @@ static __forceinline__ double rill_math_turn_(float x, uint64_t *quarters) {
   return (left + c) * 1.5707963267948966;
 }
 
-/* The cosine of r if `cosine`, else the sine: |r| <= pi / 4. */
+/* Returns the cosine of r if `cosine`, otherwise the sine, for |r| <= pi / 4. */
 static __forceinline__ double rill_math_wave_(double r, bool cosine) {
   const double w = r * r;
   double p = cosine ? -1.0 / 3628800 : -1.0 / 39916800;
@@ -173,7 +175,7 @@ static __forceinline__ double rill_math_wave_(double r, bool cosine) {
   return result + result * w * p;
 }
 
-/* A float, or a NaN where x is infinite. */
+/* Returns `result` as a float, or a NaN if x is infinite. */
 static __forceinline__ float rill_math_of_finite_(float x, double result) {
   return __builtin_fabsf(x) <= RILL_MOST_ ? static_cast<float>(result) : RILL_NO_NUMBER_;
 }
@@ -184,7 +186,7 @@ static __forceinline__ float rill_math_sin_(float x, uint64_t quarters) {
   return rill_math_of_finite_(x, (quarters & 2) != 0 ? -result : result);
 }
 
-/* sin(x * pi + quarters * pi / 2).  Floats from 2^24 on are even. */
+/* sin(x * pi + quarters * pi / 2).  Floats of at least 2^24 are even integers. */
 static __forceinline__ float rill_math_sinpi_(float x, uint64_t quarters) {
   const double turns = __builtin_fabsf(x) >= 16777216.0f ? 0.0 : static_cast<double>(x) * 2.0;
   const double r = (turns - rill_math_nearest_(turns, &quarters)) * 1.5707963267948966;
@@ -192,15 +194,15 @@ static __forceinline__ float rill_math_sinpi_(float x, uint64_t quarters) {
   return rill_math_of_finite_(x, (quarters & 2) != 0 ? -result : result);
 }
 
-/* log(1 + t) of t above -1, and exact to the same number of digits where t is small. */
+/* log(1 + t) for t > -1, with full relative accuracy for small t. */
 static __forceinline__ double rill_math_log1p_(double t) {
   double m;
   const double e = rill_math_split_(1.0 + t, &m), f = e == 0.0 ? t : m - 1.0;
   return e * RILL_LN_2_ + rill_math_log_of_(f) * 2.0;
 }
 
-/* atan(y / x) of two numbers that are not negative: at most an eighth of a turn by one division, since
- * atan(t) = pi / 4 + atan((t - 1) / (t + 1)), and a polynomial that is within 2^-35. */
+/* atan(y / x) for x, y >= 0. One division reduces the argument to an angle of at most an eighth of a turn, because
+ * atan(t) = pi / 4 + atan((t - 1) / (t + 1)). The polynomial is within 2^-35. */
 static __forceinline__ double rill_math_angle_(double y, double x) {
   const bool steep = y > x;
   const double low = steep ? x : y, most = steep ? y : x, high = most == 0.0 ? 1.0 : most;
@@ -215,9 +217,9 @@ static __forceinline__ double rill_math_angle_(double y, double x) {
 /* erfc(x) = exp(-x^2) * f(x), where f is a polynomial of (x - 3) / (x + 3) that is within 2^-34 of it. */
 static __forceinline__ double rill_math_erfc_(double x) {
   double a = __builtin_fabs(x);
-  a = a > 10.2 ? 10.2 : a; /* beyond what float holds */
+  a = a > 10.2 ? 10.2 : a; /* outside the range of float */
   const double t = (a - 3.0) / (a + 3.0);
-  const double w = t * t; /* two chains, of the even and the odd powers */
+  const double w = t * t; /* two chains of operations: even and odd powers */
   double p = -6.694622560375402e-06, q = -9.547205823037576e-06;
   p = p * w + 6.395370995364382e-05;
   q = q * w + 4.325860004520852e-05;
@@ -236,7 +238,7 @@ static __forceinline__ double rill_math_erfc_(double x) {
   return x < 0.0 ? 2.0 - result : result;
 }
 
-/* a^(-1/3) within 2^-36: a guess within a thirtieth, and two steps by h = 1 - a * y^3. */
+/* a^(-1/3) within 2^-36: an estimate within 1/30, and two correction steps with h = 1 - a * y^3. */
 static __forceinline__ double rill_math_cube_(double a) {
   uint64_t bits;
   memcpy(&bits, &a, sizeof bits);
@@ -249,7 +251,8 @@ static __forceinline__ double rill_math_cube_(double a) {
   return y + y * h * (1.0 / 3.0);
 }
 
-/* For rillcc, which puts calls of them into loops that are to become vectors; or for the functions below. */
+/* Used by rillcc, which inserts calls of these functions into the loops that it vectorizes, or by the functions
+ * below. */
 #if RILL_REGIONS
 #define RILL_MATH_ __attribute__((always_inline))
 #else
@@ -332,7 +335,8 @@ RILL_MATH_ float rill_math_atan2f(float y, float x) {
   const float result = static_cast<float>(__builtin_copysignf(1.0f, x) < 0.0f ? 3.141592653589793 - angle : angle);
   return __builtin_copysignf(result, y);
 }
-/* 1 - 2^q, q being the logarithm of erfc(x): of x = 0 to 4, beyond which it is 1, a polynomial without a constant. */
+/* 1 - 2^q, where q = log2(erfc(x)) is a polynomial without a constant term, for x from 0 to 4. For larger x the
+ * result is 1. */
 RILL_MATH_ float rill_math_erff(float x) {
   double a = static_cast<double>(__builtin_fabsf(x));
   a = a > 4.0 ? 4.0 : a;
@@ -386,7 +390,7 @@ RILL_MATH_ float rill_math_powf(float x, float y) {
   result = odd ? __builtin_copysignf(result, x) : result;
   result = x < 0.0f && !integer && size <= RILL_MOST_ ? RILL_NO_NUMBER_ : result;
   result = y == 0.0f || x == 1.0f ? 1.0f : result;
-  return y == 2.0f ? x * x : result; /* the commonest constant: then nothing else is left */
+  return y == 2.0f ? x * x : result; /* the most common constant; everything else is then optimized away */
 }
 RILL_MATH_ float rill_math_sinpif(float x) {
   const float result = rill_math_sinpi_(x, 0);
@@ -399,7 +403,7 @@ RILL_MATH_ void rill_math_sincosf(float x, float *s, float *c) {
 }
 #if !RILL_REGIONS
 #define RILL_INSTEAD_(NAME)                                                   \
-  __asm__(".hidden " #NAME); /* the C library's header says that it is not */ \
+  __asm__(".hidden " #NAME); /* the C library's header declares it visible */ \
   float NAME(float x) RILL_C_THROWS_ { return rill_math_##NAME(x); }
 #define RILL_INSTEAD_OF_TWO_(NAME) \
   __asm__(".hidden " #NAME);       \

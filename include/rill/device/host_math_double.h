@@ -1,13 +1,13 @@
-/* rill/device/host_math_double.h: mathematics of double on the cpu that vectorizes, as rill/device/host_math.h has it
- * of float.  Included by that header.
+/* rill/device/host_math_double.h: double functions that vectorize on the CPU. Included by rill/device/host_math.h,
+ * which has the float functions.
  *
- * There is no wider type to round from, and no fused product on every processor: docs/reference/KERNELS.md has the
- * errors. */
+ * There is no wider type to round from, and not every processor has a fused multiply-add. docs/reference/KERNELS.md
+ * lists the errors. */
 #ifndef RILL_DEVICE_HOST_MATH_DOUBLE_H
 #define RILL_DEVICE_HOST_MATH_DOUBLE_H
 
 #define RILL_MOST_DOUBLE_ 1.7976931348623157e308
-#define RILL_LEAST_DOUBLE_ 2.2250738585072014e-308 /* that is normal */
+#define RILL_LEAST_DOUBLE_ 2.2250738585072014e-308 /* least normal number */
 #define RILL_TWO_54_ 18014398509481984.0
 
 /* 2^(bits - 1023), from the exponent's bits. */
@@ -18,7 +18,7 @@ static __forceinline__ double rill_math_of_exponent_(uint64_t bits) {
   return power;
 }
 
-/* e^r - 1 of |r| <= log(2) / 2, within 2^-57. */
+/* e^r - 1 for |r| <= log(2) / 2, within 2^-57. */
 static __forceinline__ double rill_math_rise_(double r) {
   RILL_AS_WRITTEN_
   const double w = r * r;
@@ -35,7 +35,7 @@ static __forceinline__ double rill_math_rise_(double r) {
   return r + w * (p + q * r);
 }
 
-/* (1 + p) * 2^k, k being the last bits of `last`; rounded a second time where it is denormal. */
+/* (1 + p) * 2^k, where k is in the last bits of `last`. A subnormal result is rounded twice. */
 static __forceinline__ double rill_math_scaled_(double p, uint64_t last) {
   RILL_AS_WRITTEN_
   const uint64_t k = last - 0x4338000000000000ull + 4096, half = k >> 1;
@@ -47,7 +47,7 @@ static __forceinline__ double rill_math_between_(double x, double least, double 
   return x < least ? least : x;
 }
 
-/* x less k * log(2), which is near x * log2(e). */
+/* x - k * log(2), where k is the integer nearest to x * log2(e). */
 static __forceinline__ double rill_math_rest_(double x, uint64_t *last) {
   RILL_AS_WRITTEN_
   const double k = rill_math_nearest_(x * RILL_LOG2_E_, last);
@@ -63,8 +63,8 @@ static __forceinline__ double rill_math_quarter_(double x) {
   return power * p + (power - 0.25);
 }
 
-/* log(1 + f) of 1 + f from sqrt(0.5) to sqrt(2), less f: with s = f / (2 + f), it is 2 * s + 2 * s^3 * (1 / 3 + ...),
- * and 2 * s = f - f^2 / 2 + s * f^2 / 2. */
+/* log(1 + f) - f, for 1 + f from sqrt(0.5) to sqrt(2). With s = f / (2 + f), log(1 + f) is 2 * s + 2 * s^3 * (1 / 3 +
+ * ...), and 2 * s = f - f^2 / 2 + s * f^2 / 2. */
 static __forceinline__ double rill_math_below_(double f) {
   RILL_AS_WRITTEN_
   const double s = f / (f + 2.0), w = s * s, v = w * w, square = 0.5 * f * f;
@@ -77,7 +77,8 @@ static __forceinline__ double rill_math_below_(double f) {
   return s * (square + 2.0 * w * (p + q * w)) - square;
 }
 
-/* The result of a function that is `end` at x = least, infinity at infinity, and a NaN below and of a NaN. */
+/* Handles the special cases of a function that is `end` at x = least, infinity at infinity, and a NaN for smaller x
+ * and for a NaN. */
 static __forceinline__ double rill_math_wide_above_(double x, double least, double end, double result) {
   const double below = x == least ? end : static_cast<double>(RILL_NO_NUMBER_), outside = x > least ? x : below;
   return x > least && x <= RILL_MOST_DOUBLE_ ? result : outside;
@@ -95,7 +96,7 @@ static __forceinline__ double rill_math_log_(double x, double each, double rest,
   return rill_math_wide_above_(x, 0.0, -static_cast<double>(RILL_INFINITE_), result);
 }
 
-/* log(1 + t) of t above -1: where 1 + t is rounded, what it loses is added to the logarithm. */
+/* log(1 + t) for t > -1. The rounding error of 1 + t is added to the logarithm. */
 static __forceinline__ double rill_math_wide_log1p_(double t) {
   RILL_AS_WRITTEN_
   const double d = 1.0 + t, lost = t > 1.0 ? 1.0 - (d - t) : t - (d - 1.0);
@@ -104,12 +105,12 @@ static __forceinline__ double rill_math_wide_log1p_(double t) {
   return e * 0.6931471805582987 + (f + (rill_math_below_(f) + (e * 1.6465949582897082e-12 + rest)));
 }
 
-/* atan(y / x) of two numbers that are not negative, as rill_math_angle_ finds it. */
+/* atan(y / x) for x, y >= 0, computed like rill_math_angle_. */
 static __forceinline__ double rill_math_wide_angle_(double y, double x) {
   RILL_AS_WRITTEN_
   const bool steep = y > x;
   double low = steep ? x : y, high = steep ? y : x;
-  const double scale = high > 1e300 ? 1e-20 : 1.0; /* so that the sum of both is no infinity */
+  const double scale = high > 1e300 ? 1e-20 : 1.0; /* so that the sum of both does not overflow */
   low *= scale;
   high = high == 0.0 ? 1.0 : high * scale;
   const bool half = low > high * 0.4142135623730951;
@@ -209,7 +210,8 @@ RILL_MATH_ double rill_math_acos(double x) {
   const double a = __builtin_fabs(x), angle = rill_math_wide_angle_(__builtin_sqrt((1.0 - a) * (1.0 + a)), a);
   return x < 0.0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
 }
-/* The guess of rill_math_cbrtf, cut so that its square is exact, and a step that leaves the third power of its error.
+/* Truncates the estimate of rill_math_cbrtf so that its square is exact. One correction step leaves an error of the
+ * third power of the estimate's error.
  */
 RILL_MATH_ double rill_math_cbrt(double x) {
   RILL_AS_WRITTEN_

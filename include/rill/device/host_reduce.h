@@ -1,16 +1,16 @@
-/* rill/device/host_reduce.h: reductions on the cpu: one of the threads goes through the values of all.  Included by
- * rill/device/reduce.h.
+/* rill/device/host_reduce.h: reductions on the CPU, in which one thread combines the values of all threads. Included
+ * by rill/device/reduce.h.
  *
- * A block stays on one worker thread, so the room for its values is thread-local, like shared memory. */
+ * A block stays on one worker thread, so the buffer for its values is thread-local, like shared memory. */
 #ifndef RILL_DEVICE_HOST_REDUCE_H
 #define RILL_DEVICE_HOST_REDUCE_H
 
 enum { RILL_REDUCE_THREADS = 1024 };
 
-/* The tree over COUNT values, a power of two. */
+/* Reduces COUNT values, a power of two, in the order of a balanced tree. */
 #if RILL_REGIONS
-/* In vectors, which clang does not find by itself: one of the even values, one of the odd ones.  All are inlined, so it
- * does not matter how vectors are passed. */
+/* Uses vectors explicitly, one of the even and one of the odd values, because clang does not vectorize this itself.
+ * All functions are inlined, so the calling convention for vectors does not matter. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpsabi"
 template <class Operation> struct rill_vectors_ : Operation {};
@@ -50,7 +50,7 @@ template <class Operation, unsigned COUNT, class T> static __forceinline__ T ril
 }
 #endif
 
-/* The tree over `count` values, of which each 32 are one of the next level but four. */
+/* Reduces `count` values in the order of a balanced tree, 32 values at a time. */
 template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {
   T sums[RILL_REDUCE_THREADS / 32];
   unsigned left = 0;
@@ -68,12 +68,12 @@ template <class Operation, class T> static inline T rill_reduce_all_(T *values, 
 /* ---- a warp ---- */
 
 #if RILL_REGIONS
-/* Of the bits of values. */
+/* Reduces values that are passed as bits. */
 template <class Operation, class T, class BITS> static BITS rill_reduce_lanes_(const BITS *bits, unsigned live) {
   T reduced;
   BITS result = 0;
   if (live == ~0u) {
-    reduced = rill_reduce_power_<Operation, 32>(reinterpret_cast<const T *>(bits)); /* which copies them */
+    reduced = rill_reduce_power_<Operation, 32>(reinterpret_cast<const T *>(bits)); /* copies the values */
   } else {
     T values[32];
     unsigned char there[32];
@@ -115,7 +115,7 @@ static inline unsigned rill_block_thread_() {
 
 /* ---- a block ---- */
 
-/* `there` is 1 for who takes part, and all 0 between two reductions. */
+/* `there` is 1 for threads that take part, and all 0 between two reductions. */
 template <class T> struct rill_reduce_room {
   T values[RILL_REDUCE_THREADS], of_block;
   unsigned char there[RILL_REDUCE_THREADS];
@@ -125,7 +125,7 @@ template <class T> static inline rill_reduce_room<T> *rill_reduce_room_() {
   return &room;
 }
 
-/* The result is read after the last barrier, and the next one written after the first barrier of the next call. */
+/* The result is read after the last barrier. The next call overwrites it only after its first barrier. */
 template <class Operation, class T> static inline T rill_block_reduce_(T v) {
   rill_reduce_room<T> *const room = rill_reduce_room_<T>();
   const unsigned thread = rill_block_thread_(), threads = blockDim.x * blockDim.y * blockDim.z;
@@ -135,8 +135,8 @@ template <class Operation, class T> static inline T rill_block_reduce_(T v) {
     __syncthreads();
     return room->of_block;
   }
-  /* Some have ended.  The lowest thread that is there goes through all, and each takes its word back when all have read
-   * who that is. */
+  /* Some threads have exited. The lowest remaining thread reduces the values. Each thread clears its flag once all
+   * threads have found the lowest thread. */
   room->there[thread] = 1;
   __syncthreads();
   unsigned first = 0;

@@ -1,15 +1,15 @@
-/* rill/device/host_regions.h: what stands for a thread's place in its block and for its meetings with other threads,
- * for rillcc to replace.  Included by rill/device/on_host.h.
+/* rill/device/host_regions.h: thread indices and synchronization as functions that rillcc replaces. Included by
+ * rill/device/on_host.h.
  *
- * clang compiles a kernel as one thread's program, in which the functions rill_ir_... are unknown.  rillcc
- * (rillcc_lib/regions.py) makes of it, in LLVM's own language, a function that runs a block: the program is cut at the
- * points where threads synchronize into regions, each of which becomes a loop over the threads.  For a kernel that it
- * cannot cut, it takes the functions rill_fiber_... instead.
+ * clang compiles a kernel as the program of one thread that calls undefined functions rill_ir_... . rillcc
+ * (rillcc_lib/regions.py) turns the LLVM IR into a function that runs a block. It splits the program into regions at
+ * the synchronization points, and makes each region a loop over the threads. For a kernel that it cannot split, it
+ * uses the functions rill_fiber_... instead.
  */
 #ifndef RILL_DEVICE_HOST_REGIONS_H
 #define RILL_DEVICE_HOST_REGIONS_H
 
-/* ---- what rillcc replaces ---- */
+/* ---- functions that rillcc replaces ---- */
 
 #define RILL_INDEX_ __attribute__((const, nothrow))
 #define RILL_SYNC_ __attribute__((convergent, nothrow))
@@ -24,7 +24,7 @@ RILL_INDICES_(RILL_DECLARE_, grid_dim)
 RILL_INDEX_ unsigned rill_ir_thread(); /* the thread's number in its block */
 RILL_INDEX_ void *rill_ir_shared();    /* dynamic shared memory */
 
-/* After this each thread of the block runs; the values are those of rill_ir_block_x and so on. */
+/* Starts the threads of the block. The arguments are the values of rill_ir_block_x and so on. */
 RILL_SYNC_ void rill_ir_begin(unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                               void *);
 RILL_SYNC_ void rill_ir_barrier();
@@ -35,7 +35,8 @@ RILL_SYNC_ unsigned rill_ir_active();
 RILL_SYNC_ unsigned rill_ir_shuffle32(unsigned value, unsigned kind, unsigned by, unsigned width, unsigned mask);
 RILL_SYNC_ unsigned long long rill_ir_shuffle64(unsigned long long value, unsigned kind, unsigned by, unsigned width,
                                                 unsigned mask);
-/* What `reduce` makes of the bits of the values of a warp and of the lanes of the mask that have one. */
+/* Returns the result of `reduce` for the bits of the values of a warp, and the lanes of the mask that have a
+ * value. */
 RILL_SYNC_ unsigned rill_ir_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned), unsigned mask);
 RILL_SYNC_ unsigned long long rill_ir_reduce64(unsigned long long value,
                                                unsigned long long (*reduce)(const unsigned long long *, unsigned),
@@ -66,7 +67,7 @@ RILL_INDEX_OBJECT_(gridDim, dim3, grid_dim)
 #define RILL_BODY_(NAME, ...) static inline void NAME(__VA_ARGS__)
 #define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_ir_shared())
 
-/* ---- threads that meet ---- */
+/* ---- synchronization ---- */
 
 static __forceinline__ void __syncthreads() { rill_ir_barrier(); }
 static __forceinline__ int __syncthreads_count(int p) {
@@ -75,7 +76,7 @@ static __forceinline__ int __syncthreads_count(int p) {
 
 static __forceinline__ unsigned rill_lane() { return rill_ir_thread() & 31; }
 static __forceinline__ constexpr unsigned rill_warp_size() { return 32; }
-/* Among the lanes of a mask. */
+/* Return the ballot of the lanes of a mask, and synchronize them. */
 static __forceinline__ unsigned long long rill_ballot_among_(bool p, unsigned long long mask) {
   return rill_ir_ballot(p ? 1 : 0, static_cast<unsigned>(mask));
 }
@@ -88,7 +89,7 @@ static __forceinline__ void rill_warp_sync() { rill_warp_sync_among_(~0ull); }
 
 #define RILL_HAS_SHUFFLE_ 1
 enum { RILL_SHUFFLE_FROM_ = 0, RILL_SHUFFLE_UP_ = 1, RILL_SHUFFLE_DOWN_ = 2, RILL_SHUFFLE_XOR_ = 3 };
-/* The lane that a lane gets a value from; itself if there is none. */
+/* Returns the source lane of a shuffle, or the lane itself if there is no source. */
 static inline unsigned rill_shuffle_source(unsigned lane, unsigned kind, unsigned by, unsigned width) {
   if (width > 32) width = 32;
   const unsigned inside = lane & (width - 1), group = lane & ~(width - 1);
@@ -117,7 +118,7 @@ static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned
     bits = rill_ir_shuffle32(bits, kind, by, width, mask);
     __builtin_memcpy(&v, &bits, sizeof v);
   }
-  /* A lane that is not in the mask takes no part. */
+  /* A lane outside the mask does not take part. */
   if (mask != ~0u && (mask >> rill_shuffle_source(rill_lane(), kind, by, width) & 1) == 0) return own;
   return v;
 }
@@ -137,11 +138,11 @@ static inline bool rill_check_is_own(uintptr_t at) {
 #include <rill/device/host_check.h>
 #endif
 
-/* Around a service in which other threads of the block run: they have other indices. */
+/* Restores the thread's indices after a service in which other threads of the block run. */
 struct rill_keep_thread {
   const uint3 mine = rill_here.thread;
   const bool in_warp;
-  uint64_t lanes = 0; /* that were in a function of the warp together */
+  uint64_t lanes = 0; /* the lanes that took part in a warp function together */
   explicit rill_keep_thread(bool in_warp_, uint64_t mask = ~0ull) : in_warp(in_warp_) {
     rill_check_arrive(in_warp, mask == ~0ull);
   }
@@ -162,7 +163,7 @@ static inline void rill_fiber_enter(const rill_cpu_block *block, const uint32_t 
   rill_check_enter();
 }
 
-/* Among the lanes of a mask, of the whole warp if it is ~0. */
+/* Exchanges a value among the lanes of a mask, or of the whole warp if the mask is ~0. */
 static inline const rill_cpu_warp *rill_fiber_exchange(uint64_t value, unsigned mask) {
   const uint64_t lanes = mask == ~0u ? ~0ull : mask;
   rill_keep_thread keep(true, lanes);
@@ -198,7 +199,7 @@ RILL_USED_ void rill_fiber_warp_sync(unsigned mask) { rill_fiber_exchange(0, mas
 RILL_USED_ unsigned rill_fiber_ballot(unsigned predicate, unsigned mask) {
   return static_cast<unsigned>(rill_fiber_exchange(predicate, mask)->nonzero);
 }
-/* A call of its own: where it returns to is the place at which lanes are active together. */
+/* Not inlined, because its return address identifies the place at which lanes are active together. */
 __attribute__((noinline)) RILL_USED_ unsigned rill_fiber_active() {
   rill_keep_thread keep(true, 0);
   keep.lanes = rill_services->active(__builtin_return_address(0));
@@ -231,7 +232,7 @@ RILL_USED_ unsigned rill_fiber_shuffle32(unsigned value, unsigned kind, unsigned
 
 /* ---- the forms of a kernel ---- */
 
-/* A plain number or pointer is read once for the block, a struct by each thread, which has a copy of its own. */
+/* A plain number or pointer is read once per block. A struct is read by each thread, which has its own copy. */
 template <class T> using rill_ir_arg = std::conditional_t<std::is_class_v<T> || std::is_union_v<T>, const T &, T>;
 
 template <auto Body, class Tag = void, class Type = decltype(Body)> struct rill_host_forms;

@@ -1,16 +1,16 @@
-/* rill/device/host_schedule.h: what the loops that rillcc made of a kernel's regions call at run time.
+/* rill/device/host_schedule.h: run-time functions for the loops that rillcc makes from the regions of a kernel.
  * Included by rill/device/host_regions.h.
  *
- * Where it is not known that all threads of a block go on to the same region, each thread has a number in an array
- * `next`: the region where it goes on.  What region runs, and for which threads, is decided here.
+ * If it is not known that all threads of a block continue in the same region, the array `next` has the number of the
+ * next region of each thread. The functions here select the region that runs next, and its threads.
  */
 #ifndef RILL_DEVICE_HOST_SCHEDULE_H
 #define RILL_DEVICE_HOST_SCHEDULE_H
 
-/* Numbers in `next`: a region, with WAITS if the thread may not go on by itself, or ENDED. */
+/* Values in `next`: a region, with WAITS if the thread must wait for others before it continues, or ENDED. */
 enum { RILL_SCHED_WAITS = 0x8000, RILL_SCHED_ACTS = 0x4000, RILL_SCHED_ENDED = 0xffff, RILL_SCHED_NUMBER = 0x3fff };
-/* What a region's begin waits for: nothing, the block at any barrier, the lanes of a warp, all of them that can come;
- * with TOGETHER: that all threads are there. */
+/* Conditions for entering a region: none (FREE), the block at any barrier, the lanes of a warp, or those lanes of the
+ * warp that can arrive (ANY). TOGETHER: all threads must be there. */
 enum {
   RILL_SCHED_FREE = 0,
   RILL_SCHED_BARRIER = 1,
@@ -24,7 +24,7 @@ RILL_USED_ void rill_sched_begin(uint16_t *next, unsigned threads) {
   for (unsigned t = 0; t < threads; t++) next[t] = 0;
 }
 
-/* The first thread from t on that has, or has not, this number; `threads` if there is none. */
+/* Returns the first thread from t on whose value is (or is not) `number`, or `threads` if there is none. */
 static inline unsigned rill_sched_seek(const uint16_t *next, unsigned threads, unsigned t, unsigned number, bool is) {
   for (; t + 32 <= threads; t += 32) { /* vectors */
     bool found = false;
@@ -35,7 +35,7 @@ static inline unsigned rill_sched_seek(const uint16_t *next, unsigned threads, u
   return t;
 }
 
-/* Threads from `first` on that have not ended, in one piece; 0 if there are none. */
+/* Finds the next contiguous range of threads from `from` on that have not exited. Returns 0 if there is none. */
 RILL_USED_ unsigned rill_sched_find(const uint16_t *next, unsigned threads, unsigned from, unsigned *first,
                                     unsigned *end) {
   *first = rill_sched_seek(next, threads, from, RILL_SCHED_ENDED, false);
@@ -53,7 +53,7 @@ RILL_USED_ unsigned rill_sched_more(const uint16_t *next, unsigned threads, unsi
   return *all ? 0 : rill_sched_find(next, threads, *end, first, end);
 }
 
-/* How many threads have not ended. */
+/* Returns the number of threads that have not exited. */
 RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool *all) {
   unsigned left = 0;
   for (unsigned t = 0; t < threads; t++) left += next[t] != RILL_SCHED_ENDED;
@@ -61,10 +61,10 @@ RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool
   return left;
 }
 
-/* Who takes part: nullptr for all. */
+/* Returns the array that selects the threads that take part; nullptr selects all. */
 RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *all) { return *all ? nullptr : next; }
-/* Whether these are whole warps whose lanes all are in the same call: lanes of other masks may be in another round of a
- * loop.  Without masks the call is one of the whole warp. */
+/* Returns whether the range consists of whole warps whose lanes are all in the same call. Lanes with different masks
+ * may be in different iterations of a loop. Without masks the call is one of the whole warp. */
 RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads, const uint32_t *masks) {
   if (first % 32 != 0 || (end % 32 != 0 && end != threads)) return 0;
   bool same = true;
@@ -72,7 +72,7 @@ RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned t
     for (unsigned t = first; t < end; t++) same &= masks[t] == masks[t & ~31u];
   return same;
 }
-/* Whether all that have not ended are from first to end, in whole warps. */
+/* Returns whether first to end are whole warps and contain all threads that have not exited. */
 RILL_USED_ unsigned rill_sched_full_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
                                           const bool *all) {
   if (first % 32 != 0 || end % 32 != 0) return 0;
@@ -86,7 +86,7 @@ static inline bool rill_sched_has(const uint16_t *those, unsigned t, unsigned nu
   return those == nullptr || (number == RILL_SCHED_ENDED ? those[t] != number : those[t] == number);
 }
 
-/* The lanes of a warp that take part, of the threads from first to end. */
+/* Returns the lanes of a warp that take part, among the threads from first to end. */
 static inline unsigned rill_sched_lanes(const uint16_t *those, unsigned warp, unsigned first, unsigned end,
                                         unsigned number) {
   const unsigned from = warp < first ? first - warp : 0, to = end - warp < 32 ? end - warp : 32;
@@ -133,8 +133,8 @@ RILL_USED_ void rill_sched_active(unsigned *result, unsigned each, unsigned firs
 }
 }
 
-/* Whole warps in which each lane does the same, as vectors; gives the first thread that is in none.  Around the values
- * there is room for 32 more on either side (rillcc_lib/slots.py), which is read and not used. */
+/* Shuffles whole warps whose lanes all pass the same arguments, as vectors. Returns the first thread after these
+ * warps. The values have a margin of 32 values on either side (rillcc_lib/slots.py), which is read but not used. */
 template <class T>
 static inline unsigned rill_sched_shuffle_warps(T *__restrict result, unsigned first, unsigned end,
                                                 const T *__restrict v, unsigned kind, unsigned by, unsigned width) {
@@ -202,7 +202,8 @@ RILL_USED_ void rill_sched_shuffle64(unsigned long long *result, unsigned, unsig
   rill_sched_shuffle(result, first, end, those, number, v, v_each, kind, by, by_each, width, width_each);
 }
 }
-/* Each lane gets the result over the lanes of its mask that are there; lanes of one warp may have different masks. */
+/* Reduces the values of each lane's mask over the lanes that take part. Lanes of one warp may have different
+ * masks. */
 template <class T>
 static __forceinline__ void
 rill_sched_reduce(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number, const T *v,
@@ -246,8 +247,8 @@ RILL_USED_ void rill_sched_reduce64(unsigned long long *result, unsigned, unsign
   rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce, mask, mask_each);
 }
 
-/* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever.  Of
- * several warps that wait for the same, all go on. */
+/* Releases threads whose condition is met. Returns the number of their region, or -1 in a deadlock. If several warps
+ * wait in the same region, all of them are released. */
 static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks) {
   bool all_wait = true, same = true;
   int any = -1, released = -1;
@@ -265,8 +266,7 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
       if (kind != RILL_SCHED_BARRIER) all_wait = false;
       const bool masked = masks != nullptr && kind == RILL_SCHED_WARP;
       for (unsigned k = 0; masked && k < lanes; k++)
-        if (masks[warp + k] != masks[warp + l])
-          there &= ~(1u << k); /* is in another call, or another round of a loop */
+        if (masks[warp + k] != masks[warp + l]) there &= ~(1u << k); /* is in another call or iteration */
       left &= ~there;
       if (kind != RILL_SCHED_WARP && kind != RILL_SCHED_WARP_ANY) continue;
       const unsigned wanted = kind == RILL_SCHED_WARP_ANY ? 0 : masked ? live & masks[warp + l] : live;
@@ -285,8 +285,8 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
   return (any & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
 }
 
-/* Called by each function that divides integers, before it returns (rillcc_lib/divisions.py).  AArch64 has no such
- * exception. */
+/* Called by each function that divides integers, before it returns (rillcc_lib/divisions.py). Has no effect on
+ * AArch64, where a division by zero raises no exception. */
 RILL_USED_ void rill_check_division(bool by_zero) {
   if (!by_zero) return;
 #if defined(__x86_64__)
@@ -295,7 +295,7 @@ RILL_USED_ void rill_check_division(bool by_zero) {
 #endif
 }
 
-/* Chooses the region that runs next, and threads that are there; ENDED if there are no threads left. */
+/* Selects the region that runs next and its first range of threads. Returns ENDED if no threads are left. */
 RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks,
                                     unsigned *first, unsigned *end, bool *all) {
   int found = -1;

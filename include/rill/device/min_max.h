@@ -1,8 +1,8 @@
-/* rill/device/min_max.h: the overloads of min and max that CUDA and HIP have, where no vendor header gives
- * them.  A negative int against an unsigned is taken as unsigned, as in CUDA.
+/* rill/device/min_max.h: the overloads of min and max of CUDA and HIP, for targets without a vendor header that has
+ * them. A comparison of an int with an unsigned converts the int to unsigned, as in CUDA.
  *
- * They are templates so that a program may have functions of its own by these names, which go before: many have, for
- * compilers that are not nvcc. */
+ * They are templates, so functions of the program with these names are preferred. Many programs have such functions
+ * for compilers other than nvcc. */
 #ifndef RILL_DEVICE_MIN_MAX_H
 #define RILL_DEVICE_MIN_MAX_H
 
@@ -27,7 +27,7 @@ RILL_MIN_MAX_(unsigned long long, long long, unsigned long long)
 RILL_MIN_MAX_(unsigned long long, unsigned long long, long long)
 #undef RILL_MIN_MAX_
 
-/* Of a number and a NaN these give the number, as in CUDA. */
+/* If one operand is a NaN, the other is returned, as in CUDA. */
 #define RILL_MIN_MAX_(RESULT, A, B, FMIN, FMAX)                               \
   template <int = 0> static __device__ __forceinline__ RESULT min(A a, B b) { \
     return FMIN(static_cast<RESULT>(a), static_cast<RESULT>(b));              \

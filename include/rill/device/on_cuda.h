@@ -89,17 +89,17 @@ template <class T> static __device__ __forceinline__ void rill_store_release(T *
   else asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(static_cast<unsigned long long>(v)) : "memory");
 }
 
-/** Lets others run between two looks at a value. */
+/** Lets other threads run between two polls. */
 static __device__ __forceinline__ void rill_pause() { __nanosleep(100); }
 
-/** Nanoseconds since some moment.  The clock moves in steps of about 32 ns to 1 us. */
+/** Returns nanoseconds since an unspecified point in time. The clock advances in steps of about 32 ns to 1 us. */
 static __device__ __forceinline__ unsigned long long rill_clock_ns() {
   unsigned long long ns;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
   return ns;
 }
 
-/* nvcc has these for every source. */
+/* nvcc declares these functions for every source. */
 #ifdef RILL_CUDA_FREESTANDING
 #include <rill/device/cuda_bits.h>
 #include <rill/device/cuda_math.h>

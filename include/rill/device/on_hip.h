@@ -8,7 +8,7 @@
 
 #ifdef RILL_HIP_FREESTANDING
 #include <rill/device/hip_freestanding.h>
-#elif !defined(__HIPCC_RTC__) /* hipRTC has its own before every source */
+#elif !defined(__HIPCC_RTC__) /* hipRTC includes its own header before every source */
 #include <hip/hip_runtime.h>
 #endif
 
@@ -24,7 +24,7 @@
 
 #include <rill/device/cache_hints.h>
 #include <rill/device/hip_atomic.h>
-#include <rill/device/min_max.h> /* HIP makes a double of an int and an unsigned */
+#include <rill/device/min_max.h> /* HIP converts an int and an unsigned to double */
 
 /* ---- warps: rill/device/warp.h ---- */
 
@@ -53,7 +53,7 @@ static __device__ __forceinline__ void rill_warp_sync() {
 
 static __device__ __forceinline__ int rill_word_from_(int word, unsigned lane) {
 #if defined(__GFX10__) || defined(__GFX11__)
-  if (rill_warp_size() == 64) { /* there ds_bpermute reaches 32 lanes */
+  if (rill_warp_size() == 64) { /* here ds_bpermute reaches only 32 lanes */
     int found = word;
     for (unsigned i = 0; i < 64; i++) {
       const int other = __builtin_amdgcn_readlane(word, static_cast<int>(i));
@@ -105,7 +105,7 @@ static __device__ __forceinline__ void rill_pause() { __builtin_amdgcn_s_sleep(2
  *  measurements. */
 static __device__ __forceinline__ unsigned long long rill_clock_ns() {
 #if defined(__GFX11__) || defined(__GFX12__)
-  return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10ull; /* MSG_RTN_GET_REALTIME: s_memrealtime is gone */
+  return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10ull; /* MSG_RTN_GET_REALTIME, because s_memrealtime was removed */
 #elif defined(__AMDGCN__)
   return __builtin_amdgcn_s_memrealtime() * 10ull;
 #else

@@ -1,15 +1,15 @@
 /* rill/device/on_host.h: the kernel dialect under the host's C++ compiler.  Included by rill/device/kernel.h.
  *
- * With clang, rillcc passes RILL_REGIONS: a kernel is compiled as one thread's program, and rillcc makes loops over the
- * threads of a block of it (rill/device/host_regions.h).
+ * With clang, rillcc defines RILL_REGIONS. The kernel is then compiled as the program of one thread, which rillcc
+ * turns into loops over the threads of a block (rill/device/host_regions.h).
  *
- * Any other compiler makes an inlined function with hidden parameters that are called threadIdx, blockIdx, blockDim
- * and gridDim, so that the loop over the threads of a block (rill/device/host_fibers.h) is a plain loop, which the
- * compiler can vectorize; a kernel with barriers runs on fibers.  The functions that a kernel calls have no such
- * parameters: there the names mean thread-local variables, which exist only if RILL_HELPERS_READ_INDEX says that some
- * function may use them.
+ * With other compilers a kernel is an inlined function with the hidden parameters threadIdx, blockIdx, blockDim and
+ * gridDim. The loop over the threads of a block (rill/device/host_fibers.h) is then a plain loop, which the compiler
+ * can vectorize. A kernel with barriers runs on fibers. Functions that a kernel calls have no hidden parameters;
+ * there the names are thread-local variables, which exist only if RILL_HELPERS_READ_INDEX says that a function may
+ * use them.
  *
- * A block stays on one worker thread, and blocks follow one another there, so shared memory is thread-local.
+ * A block stays on one worker thread, which runs its blocks one after another, so shared memory is thread-local.
  */
 #ifndef RILL_DEVICE_ON_HOST_H
 #define RILL_DEVICE_ON_HOST_H
@@ -37,7 +37,7 @@
 #define RILL_STACKS_LATER 0
 #endif
 #if RILL_REGIONS
-#define RILL_HIDDEN_ /* parameters of a kernel's function before its own */
+#define RILL_HIDDEN_ /* hidden parameters before the kernel's own parameters */
 #else
 #define RILL_HIDDEN_ uint3, uint3, dim3, dim3, void *,
 #endif
@@ -45,7 +45,7 @@
 #define __host__
 #define __device__
 #define __constant__
-/* Kernels as CUDA and HIP write them: rillcc finds them by their section, and registers them. */
+/* Kernels in CUDA and HIP syntax, which rillcc finds by their section and registers. */
 #if RILL_NOTES
 #define __global__ __attribute__((__section__("rill_global"), __used__))
 #elif RILL_REGIONS
@@ -55,11 +55,11 @@
 #endif
 #define __shared__ thread_local
 #if RILL_CHECK
-#define __forceinline__ inline /* a call, by which the line is found */
+#define __forceinline__ inline /* remains a call, from which the checker finds the line */
 #else
 #define __forceinline__ inline __attribute__((always_inline))
 #endif
-#define __noinline__ /* not the attribute: the C++ library writes __attribute__((__noinline__)) */
+#define __noinline__ /* empty, because the C++ library writes __attribute__((__noinline__)) */
 #define __launch_bounds__(...)
 #define __align__(N) __attribute__((aligned(N)))
 

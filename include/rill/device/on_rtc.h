@@ -1,5 +1,5 @@
-/* rill/device/on_rtc.h: what the standard headers would give, under the vendors' run-time compilers, which have none.
- * Included by rill/device/kernel.h.  Functions of <math.h> are built into both.
+/* rill/device/on_rtc.h: replaces the standard headers for the vendors' run-time compilers, which have none. Included
+ * by rill/device/kernel.h. The functions of <math.h> are built into both compilers.
  */
 #ifndef RILL_DEVICE_ON_RTC_H
 #define RILL_DEVICE_ON_RTC_H
@@ -10,7 +10,7 @@ typedef int int32_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
-#ifdef __CUDACC_RTC__ /* hipRTC has these, as types of its own choice */
+#ifdef __CUDACC_RTC__ /* hipRTC has its own definitions of these types */
 typedef decltype(sizeof(0)) size_t;
 typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
 typedef long int64_t;

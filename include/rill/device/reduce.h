@@ -18,7 +18,7 @@
 #ifndef RILL_DEVICE_REDUCE_H
 #define RILL_DEVICE_REDUCE_H
 
-/* ---- what is done with two values ---- */
+/* ---- operators ---- */
 
 #define RILL_OPERATION_ static __device__ __forceinline__
 struct rill_sum_ {
@@ -35,7 +35,7 @@ struct rill_sum_ {
   RILL_OPERATION_ float of(float a, float b) { return a + b; }
   RILL_OPERATION_ double of(double a, double b) { return a + b; }
 };
-/* `a != a` is true of a NaN.  Of vectors too. */
+/* `a != a` is true for a NaN. Works for vectors as well. */
 struct rill_min_ {
   template <class T> RILL_OPERATION_ T of(T a, T b) { return ((b < a) | (a != a)) ? b : a; }
 };
@@ -44,7 +44,7 @@ struct rill_max_ {
 };
 #undef RILL_OPERATION_
 
-/* The tree over those values that are there, in place. */
+/* Reduces the values whose flag is set in the order of a balanced tree, in place. */
 template <class Operation, class T>
 static __device__ inline T rill_reduce_some_(T *values, unsigned char *there, unsigned count) {
   for (; count > 1; count = (count + 1) / 2) {
@@ -64,10 +64,10 @@ static __device__ inline T rill_reduce_some_(T *values, unsigned char *there, un
 #include <rill/device/gpu_reduce.h>
 #endif
 
-#define RILL_REDUCTION_(NAME, OPERATION, REDUCE)                     \
-  template <class T> static __device__ __forceinline__ T NAME(T v) { \
-    using checked = decltype(rill_sum_::of(v, v)); /* a number */    \
-    return REDUCE<OPERATION, checked>(v);                            \
+#define RILL_REDUCTION_(NAME, OPERATION, REDUCE)                               \
+  template <class T> static __device__ __forceinline__ T NAME(T v) {           \
+    using checked = decltype(rill_sum_::of(v, v)); /* fails for other types */ \
+    return REDUCE<OPERATION, checked>(v);                                      \
   }
 RILL_REDUCTION_(rill_warp_sum, rill_sum_, rill_warp_reduce_)
 RILL_REDUCTION_(rill_warp_min, rill_min_, rill_warp_reduce_)
