@@ -48,8 +48,8 @@ template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T.
 #define RILL_ARG_(x) \
   { (__typeof__(((void)0, (x)))[1]){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
-/* Counts arguments, including 0. An argument list is empty if it contains no comma, contains one with
- * RILL_ARGS_COMMA_ before it and () after it, and contains none with only one of these. */
+/* Counts arguments, including 0. An argument list is empty if it expands to a comma only when RILL_ARGS_COMMA_ is put
+ * before it and () after it, but not with only one of them or none. */
 #define RILL_ARGS_COMMA_(...) ,
 #define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
                         a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                        \

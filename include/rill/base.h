@@ -51,8 +51,8 @@
 #define RILL_VERSION_MAJOR 0
 #define RILL_VERSION_MINOR 1
 #define RILL_VERSION_PATCH 0
-/* True if the headers are of this version or a later one. Works in #if. The parts of a version do not exceed 255, but
- * the arguments may. rill_version returns the version of the loaded library. */
+/* True if the headers are of this version or a later one. Works in #if. Each part of a version is at most 255; the
+ * arguments may be larger. rill_version returns the version of the loaded library. */
 #define RILL_VERSION_AT_LEAST(major, minor, patch) \
   (RILL_VERSION_MAJOR > (major) ||                 \
    (RILL_VERSION_MAJOR == (major) &&               \
@@ -88,7 +88,7 @@ typedef struct {
   uint64_t id;
 } rill_pool;
 
-/** Work that is described once, instantiated and launched many times. Reference-counted. */
+/** Work that is described once and launched many times. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_graph;

@@ -24,10 +24,10 @@ typedef struct rill_bundle_arg {
   const char *name;
   uint32_t size;   /**< bytes */
   uint32_t offset; /**< bytes, in a struct of all arguments; 0 in bundles of older compilers, where it was padding;
-                        RILL_BUNDLE_ARG_READS may be added */
+                        may include the flag RILL_BUNDLE_ARG_READS */
 } rill_bundle_arg;
 
-/** Added to `offset` for a pointer to a const type, which the kernel only reads. */
+/** Flag in `offset`: the argument is a pointer to a const type, so the kernel only reads through it. */
 #define RILL_BUNDLE_ARG_READS UINT32_C(0x80000000)
 
 /** One kernel. */

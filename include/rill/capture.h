@@ -30,8 +30,8 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Modes of a capture. A mode selects the threads in which calls that may wait for work, such as rill_free, are
- *  refused. */
+/** Modes of a capture. The mode selects the threads in which calls that may block, such as rill_free, are refused
+ *  during the capture. */
 enum {
   RILL_CAPTURE_GLOBAL = 0, /**< all threads; only the thread that began the capture can end it */
   RILL_CAPTURE_THREAD = 1, /**< the thread that began the capture; only this thread can end it */

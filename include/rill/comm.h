@@ -20,26 +20,25 @@
  * group (rill/comm_group.h). On the CPU either all ranks are in one process, or each rank is a process
  * (rill/comm_mpi.h).
  *
- * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
- * front of its stream ends the communicator.  So does a fault that the engine detects.  The next synchronize of its
- * streams fails with the cause, and so does every later call on the communicator.  Release it and create another one
- * with a new id. Later work of such a stream runs on a GPU, on buffers of unknown contents; on the CPU it is dropped,
- * like held work whose event is released unrecorded. Without a deadline, a dead rank is noticed in a later call or
- * never. The report names the operation, the rank, and the number of the operation on that rank (from 1). It lists
- * the ranks of the same process that the operation waits for. Local ranks end together, with the same report.
+ * Deadlines. With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
+ * front of its stream ends the communicator. So does a fault that the engine detects. The next synchronize of its
+ * streams fails with the cause, and so does every later call on the communicator. Release it and create another one
+ * with a new id. On a GPU later work of such a stream still runs, on buffers of undefined contents. On the CPU it is
+ * dropped, like held work whose event is released unrecorded. Without a deadline, a dead rank is noticed in a later
+ * call or never. The report names the operation, the rank, and the number of the operation on that rank (from 1). It
+ * lists the ranks of the same process that the operation waits for. Local ranks fail together, with the same report.
  *
- * Mismatches.  Local ranks are always compared: a call that differs in operation, count, type, operator or root
- * fails with INVALID_ARGUMENT and both operations, and the communicator ends.  (Only a deadline detects a collective
- * operation in place of a send or receive.)  With MPI a receive that does not match
- * its message fails without a store.  MPI and NCCL do not compare collective operations, and NCCL no messages: ranks
- * with different counts may return OK with wrong sums, or hang until a deadline.  With RILL_CHECK=comm in the
- * environment of all ranks every operation is compared before it starts, and a mismatch leaves the communicator
- * intact.
+ * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or
+ * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. (Only a deadline
+ * detects a collective operation in place of a send or receive.) With MPI a receive that does not match its message
+ * fails without writing its buffer. MPI does not compare collective operations, and NCCL compares nothing: ranks with
+ * different counts may return OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment
+ * of all ranks every operation is compared before it starts, and a mismatch leaves the communicator intact.
  *
- * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
+ * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
  * operations in the same order. The communicator must outlive the execution objects, and deadlines do not apply. On
- * the CPU the operation is UNSUPPORTED, and the capture continues without it.
+ * the CPU the operation fails with UNSUPPORTED, and the capture continues without it.
  *
  * The thing people get wrong: an operation uses the native handle of a GPU stream, so a held stream refuses it with
  * NOT_READY, and the stream cannot be held afterwards. On the CPU buffers must be host-accessible. Communicators that
@@ -133,9 +132,9 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 
 /* ---- joining ---- */
 
-/** Creates the id of a communicator of devices like this one.  The creating process must live until all ranks have
+/** Creates the id of a communicator for devices like this one. The creating process must live until all ranks have
  *  joined. On the CPU the id is for MPI processes if a launcher such as mpirun started several, and otherwise for the
- *  threads of this process. rill_comm_mpi_world returns an id of all processes on all of them.
+ *  threads of this process. rill_comm_mpi_world returns, in every process, an id for all of them.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (no engine; the text lists what was tried and the package
  *           to install), BACKEND.
@@ -186,13 +185,14 @@ RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
  *  Like:    ncclCommDestroy. */
 RILL_API rill_status rill_comm_release(rill_comm comm);
 
-/** Aborts the communicator for this rank.  Pending operations end without a result, their streams fail if there is a
- *  deadline, and later calls fail.  Local ranks end together; other ranks reach their deadlines.  The communicator
- *  must still be released.  MPI cannot cancel operations that have started, so their buffers must remain valid.
+/** Aborts the communicator for this rank. Pending operations end without a result, their streams fail if there is a
+ *  deadline, and later calls fail. Local ranks are aborted together; other ranks run into their deadlines. The
+ *  communicator must still be released. MPI cannot cancel operations that have started, so their buffers must remain
+ *  valid.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, BACKEND.
- *  Threads: any, also while another thread is inside a call on the communicator; may block until the device has ended
- *           the operations.
+ *  Threads: any, including while another thread is inside a call on the communicator; may block until the device
+ *           has ended the operations.
  *  Like:    ncclCommAbort. */
 RILL_API RILL_NODISCARD rill_status rill_comm_abort(rill_comm comm);
 
@@ -210,8 +210,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 
 /* ---- operations ----
  *
- * Work of `stream`, which must belong to the communicator's device.  `count` is in elements of `type`; with 0 nothing
- * is moved.  Buffers must not overlap, unless the function defines an in-place form. */
+ * Operations are work of `stream`, which must belong to the communicator's device. `count` is in elements of `type`;
+ * with 0 nothing is moved. Buffers must not overlap, unless the function defines an in-place form. */
 
 /** Combines src of all ranks into dst of every rank.  In place: dst is src.
  *
@@ -245,24 +245,24 @@ RILL_API RILL_NODISCARD rill_status rill_comm_broadcast(rill_comm comm, rill_str
 RILL_API RILL_NODISCARD rill_status rill_comm_all_gather(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
 
-/** src of every rank has a part of `count` elements for each rank. Combines the parts for this rank in dst. In place:
- *  dst is this rank's part of src.
+/** Combines part i of src of all ranks into dst of rank i. src has a part of `count` elements for each rank. In
+ *  place: dst is this rank's part of src.
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Like:    ncclReduceScatter, MPI_Ireduce_scatter_block. */
 RILL_API RILL_NODISCARD rill_status rill_comm_reduce_scatter(rill_comm comm, rill_stream stream, void *dst,
                                                              const void *src, size_t count, uint32_t type, uint32_t op);
 
-/** src of every rank has a part of `count` elements for each rank.  Part i of dst becomes the part of rank i for this
- *  rank.  Has no in-place form.
+/** Sends part i of src to rank i, and receives part i of dst from rank i. Both have a part of `count` elements for
+ *  each rank. Has no in-place form.
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Like:    ncclAlltoAll, MPI_Ialltoall. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
 
-/** Sends `count` elements to rank `peer`, which must receive as many. The stream may block until it does, so a send
- *  and a receive of one stream that depend on each other belong in a group.
+/** Sends `count` elements to rank `peer`, which must receive as many. The stream may block until the peer receives,
+ *  so a send and a receive of one stream that depend on each other belong in a group.
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (peer).
  *  Threads: any; messages to one peer are received in the order of the sends.

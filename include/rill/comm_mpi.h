@@ -1,27 +1,26 @@
-/* rill/comm_mpi.h: communicators of processes that MPI knows.
+/* rill/comm_mpi.h: communicators of MPI processes.
  *
- * On the CPU the ranks of such a communicator are processes, one rank each, and MPI moves the bytes.  rill_comm loads
- * the library librill_comm_mpi for that, which was built with one implementation of MPI: the program, if it uses MPI
- * itself, must use the same.
+ * On the CPU each rank of such a communicator is a process, and MPI moves the bytes. rill_comm loads the library
+ * librill_comm_mpi, which was built with one implementation of MPI. A program that uses MPI itself must use the same
+ * implementation.
  *
  *     rill_comm_id id;
  *     uint32_t ranks, rank;
  *     rill_comm_mpi_world(&id, &ranks, &rank);       // all processes that mpirun started
  *     rill_comm_create(cpu, &id, ranks, rank, NULL, &comm);
  *
- * Who initialises.  A program that uses MPI calls MPI_Init_thread itself, with MPI_THREAD_MULTIPLE, before, and
- * MPI_Finalize after it has released its communicators and their operations have ended.  Where MPI has not been
- * initialised, the first call of rill_comm that needs it does so, and it is finalised when the process exits.
+ * Initialization. A program that uses MPI calls MPI_Init_thread with MPI_THREAD_MULTIPLE before it uses rill_comm. It
+ * calls MPI_Finalize after it has released its communicators and their operations have completed. If MPI has not been
+ * initialized, the first call of rill_comm that needs MPI initializes it, and MPI is finalized when the process
+ * exits.
  *
- * The thing people get wrong: MPI does not survive the death of a process.  A rank that stalls gives the others a
- * TIMEOUT at their deadline; one that dies ends the whole job, as mpirun does.
+ * The thing people get wrong: MPI does not survive the death of a process. If a rank stalls, the other ranks fail
+ * with TIMEOUT at their deadline. If a rank dies, mpirun ends the whole job.
  *
- * What MPI does not tell: two ranks with different counts, types or roots in a collective operation (RILL_CHECK=comm
- * compares them), and which rank has not called an operation that a deadline ends; the report names the rank that
- * waited.
+ * MPI does not detect different counts, types or roots in a collective operation (RILL_CHECK=comm does). If a
+ * deadline ends an operation, MPI does not tell which rank has not called it; the report names the rank that waited.
  *
- * With communicators of GPUs, a communicator of the CPU is a means to pass the id around: rank 0 makes it and
- * broadcasts its bytes.
+ * A CPU communicator can distribute the id of a GPU communicator: rank 0 creates the id and broadcasts its bytes.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -32,26 +31,26 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Returns what rill_comm_create takes on the CPU to join all processes that mpirun started: a process that was started
- *  by itself is rank 0 of 1.  The id need not be passed around.
+/** Returns the id, number of ranks and rank with which rill_comm_create joins, on the CPU, all processes that mpirun
+ *  started. Every process gets the same id. A process that was not started by mpirun is rank 0 of 1.
  *
- *  Errors:  INVALID_ARGUMENT, UNSUPPORTED (no librill_comm_mpi; MPI was initialised without MPI_THREAD_MULTIPLE),
+ *  Errors:  INVALID_ARGUMENT, UNSUPPORTED (no librill_comm_mpi; MPI was initialized without MPI_THREAD_MULTIPLE),
  *           BACKEND.
- *  Threads: any; where MPI has to be initialised, the main one.
+ *  Threads: any; the main thread if MPI must be initialized.
  *  Like:    MPI_COMM_WORLD, MPI_Comm_size, MPI_Comm_rank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *rank);
 
-/** Returns the id of an MPI communicator, in each of its processes: `handle` is what MPI_Comm_c2f says of it, and
- *  `library` what MPI_Get_library_version gives.  rill_comm_mpi_id is simpler.
+/** Returns the id of an MPI communicator, in each of its processes. `handle` is the result of MPI_Comm_c2f, and
+ *  `library` the string from MPI_Get_library_version. rill_comm_mpi_id is simpler.
  *
- *  Errors:  INVALID_ARGUMENT (NULL; another MPI than that of librill_comm_mpi), UNSUPPORTED, BACKEND.
+ *  Errors:  INVALID_ARGUMENT (NULL; not the MPI of librill_comm_mpi), UNSUPPORTED, BACKEND.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id,
                                                             uint32_t *ranks, uint32_t *rank);
 
 #ifdef MPI_VERSION /* <mpi.h> was included before */
-/** The same of the MPI_Comm itself.  It must live until rill_comm_create has returned, which duplicates it, and is
- *  called by all of its processes. */
+/** Returns the id of an MPI_Comm. All processes of `comm` must call rill_comm_create, which duplicates `comm`; do not
+ *  free `comm` before rill_comm_create has returned. */
 static inline rill_status rill_comm_mpi_id(MPI_Comm comm, rill_comm_id *id, uint32_t *ranks, uint32_t *rank) {
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;

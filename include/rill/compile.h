@@ -1,4 +1,4 @@
-/* rill/compile.h: compile kernels at run time.
+/* rill/compile.h: compiles kernels at run time.
  *
  * A kernel source in the dialect of rill/device/kernel.h is compiled for one device, by the vendor's run-time
  * compiler for a GPU and by the host's C++ compiler for the CPU. The result is an ordinary module:
@@ -17,7 +17,7 @@
  *
  * Compiling takes tens of milliseconds to seconds, so results are cached on disk for the current user.
  * docs/guides/COMPILING.md describes the cache and how to disable it. The thing people get wrong: values that change
- * from call to call belong in kernel arguments, not in the source or in -D options, where each value needs another
+ * from call to call belong in kernel arguments, not in the source or in -D options, because each value needs another
  * compilation.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.

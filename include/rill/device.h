@@ -12,8 +12,8 @@
  *     rill_device_info info = RILL_DEVICE_INFO_INIT;
  *     if (rill_device_get_info(device, &info) == RILL_OK) puts(info.name);
  *
- * The thing people get wrong: there is no current device. Every call names the device or one of its streams, and
- * restores the thread's current device of the vendor's runtime.
+ * The thing people get wrong: there is no current device. Every call names the device or one of its streams, and does
+ * not change the thread's current device in the vendor's runtime.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -55,7 +55,7 @@ enum {
   RILL_FEATURE_END_          /* private: one past the last */
 };
 
-/** Properties of a device. Strings are stored in the struct, so they have no lifetime of their own. */
+/** Properties of a device. The strings are stored in the struct. */
 typedef struct rill_device_info {
   size_t struct_size; /**< set by the caller, never changed */
   uint32_t backend;   /**< RILL_BACKEND_* */
@@ -95,7 +95,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *
  *
  *  NULL selects the device named by the environment variable RILL_DEVICE. If RILL_DEVICE is unset or empty, NULL
  *  selects the first GPU, or the CPU if there is no GPU. The name of a backend without a number is its device 0. N in
- *  "cuda:N" is the N of cudaSetDevice in this process.
+ *  "cuda:N" is the number for cudaSetDevice in this process.
  *
  *  Errors:  INVALID_ARGUMENT, NOT_FOUND (no such name or number), NO_DEVICE (the backend is not built in or finds no
  *           device; the text lists what was tried).
@@ -119,8 +119,8 @@ RILL_API RILL_NODISCARD rill_status rill_device_of_native_stream(uint32_t backen
  *  Like:    cudaGetDeviceProperties, hipGetDeviceProperties. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, rill_device_info *info);
 
-/** Returns whether a device supports a feature (RILL_FEATURE_*). The device is probed. `why` may be NULL; otherwise
- *  it is set to a static string with the reason if the result is false, and to "" if it is true.
+/** Probes whether a device supports a feature (RILL_FEATURE_*). `why` may be NULL; otherwise it is set to a static
+ *  string with the reason if the result is false, and to "" if it is true.
  *
  *  Errors:  none: a bad handle or feature returns false, with the reason.
  *  Like:    cuDeviceGetAttribute, hipDeviceGetAttribute. */
@@ -153,9 +153,9 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, u
  *  large fill. 0 selects the value of the environment variable RILL_CPU_WORKERS, or the number of processors
  *  available to the process.
  *
- *  Programs with threads of their own use it to keep the total number of threads at the number of processors. The new
- *  number applies to operations that start later. While all workers are in long operations, including blocking host
- *  calls, additional threads run other work that is ready.
+ *  A program with its own threads can use this to keep the total number of threads at the number of processors. The
+ *  new number applies to operations that start later. While all workers are in long operations, including blocking
+ *  host calls, additional threads run other work that is ready.
  *
  *  Errors:  INVALID_HANDLE, OUT_OF_RANGE (more than 1024), UNSUPPORTED (a GPU).
  *  Like:    omp_set_num_threads. */

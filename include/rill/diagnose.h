@@ -48,7 +48,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_explain(rill_device device, char
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD bool rill_check_is_on(const char *name);
 
-/** Similar objects or allocations that have not been released. */
+/** A group of similar objects or allocations that have not been released. */
 typedef struct rill_leak {
   char what[32];   /**< "device memory", "pinned memory", "registered memory", "stream", "event", "graph", ... */
   char label[64];  /**< "" if there is none; for pool memory, the label of the pool */
@@ -65,14 +65,14 @@ typedef struct rill_leak {
  *  freed with its graph. At exit the same list is written to standard error.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (RILL_CHECK does not list memory), OUT_OF_MEMORY.
- *  Like:    no vendor's call; compute-sanitizer --leak-check full, LeakSanitizer. */
+ *  Like:    compute-sanitizer --leak-check full, LeakSanitizer. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *count);
 
-/** Describes an operation of other code for reports and traces: one that a library submits through the stream's
- * native handle, or one that the host runs on behalf of the stream. Strings are copied. */
+/** Describes an operation of other code for reports and traces. A library submits it through the stream's native
+ *  handle, or the host runs it on behalf of the stream. Strings are copied. */
 typedef struct rill_stream_note {
   size_t struct_size;
-  const char *name;  /**< name of the operation, such as "all_reduce"; every different name is kept, so use few */
+  const char *name;  /**< name of the operation, such as "all_reduce"; rill keeps each distinct name, so use few */
   const char *group; /**< group of the operation, such as the label of a communicator; NULL: none */
   uint64_t number;   /**< number of the operation within the group, from 1 */
   uint64_t bytes;    /**< bytes that this process sends or receives */
@@ -90,22 +90,22 @@ typedef struct rill_stream_note {
  * Costs a few nanoseconds. Has no effect on a stream that is held or capturing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (note, its name, a rank that is not below ranks).
- *  Threads: any; if several threads note and submit at the same time, the notes may be in another order.
- *  Like:    no vendor's call; nvtxRangePushEx, for the time on the host alone. */
+ *  Threads: any; if several threads note and submit at the same time, the notes may be in a different order.
+ *  Like:    nvtxRangePushEx, which marks only time on the host. */
 RILL_API RILL_NODISCARD rill_status rill_stream_note_begin(rill_stream stream, const rill_stream_note *note);
 
 /** Notes that the operation of the last open rill_stream_note_begin has been submitted.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Like:    no vendor's call. */
+ *  Like:    nothing. */
 RILL_API rill_status rill_stream_note_end(rill_stream stream);
 
-/** Adds an operation to the trace that the host ran on behalf of the stream. The times are in nanoseconds of
- *  CLOCK_MONOTONIC. Has no effect without a trace.
+/** Adds to the trace an operation that the host ran on behalf of the stream. The times are in nanoseconds of
+ *  CLOCK_MONOTONIC. Has no effect if no trace is running.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (as for rill_stream_note_begin; the end is before the
  *           begin).
- *  Like:    no vendor's call. */
+ *  Like:    nothing. */
 RILL_API rill_status rill_stream_note_ran(rill_stream stream, const rill_stream_note *note, uint64_t begin_ns,
                                           uint64_t end_ns);
 

@@ -13,7 +13,8 @@
  *     float ms;
  *     rill_event_elapsed_time(start, end, &ms);
  *
- * The thing people get wrong: an event that was never recorded is ready. rill_event_is_recorded tells the two apart.
+ * The thing people get wrong: an event that was never recorded is ready. Use rill_event_is_recorded to distinguish it
+ * from a complete event.
  *
  * If an event was recorded on a held stream (rill_stream_wait_event) and the held work failed, every query of the
  * event and every wait for it returns that status until the event is recorded again.
@@ -100,8 +101,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
  *  Like:    cuEventDestroy, hipEventDestroy. */
 RILL_API rill_status rill_event_release(rill_event event);
 
-/** Returns the native event, or 0 on the CPU. Other code may record it from then on, so every query of its completion
- *  asks the driver.
+/** Returns the native event, or 0 on the CPU. From then on other code may record the event, so every query of its
+ *  completion asks the driver.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the last record was on a held stream and used
  *           another native event; record the event again first).
@@ -149,12 +150,12 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  meant for programs that wait with poll, epoll or a library such as libuv.
  *
  *  Takes effect immediately if the point is already complete or the event was never recorded. Recording or releasing
- *  the event later has no effect on the notification. A thread of rill notifies, so no work of the device is delayed
- *  (docs/guides/THREADS.md gives the latency). Afterwards rill_event_is_ready tells whether the point was reached or
- *  failed.
+ *  the event later has no effect on the notification. A thread of rill writes to the eventfd, so no device work is
+ *  delayed (docs/guides/THREADS.md has the latency). Afterwards rill_event_is_ready tells whether the point was
+ *  reached or failed.
  *
- *  `fd` must stay open until the notification. Nothing is added if its counter is at its maximum. The child of a fork
- *  receives no notifications for its parent's calls. An event that other code may record (it is imported or its
+ *  `fd` must stay open until the notification. Nothing is added if its counter is at its maximum. A child created by
+ *  fork receives no notifications for its parent's calls. An event that other code may record (it is imported or its
  *  native handle was returned) and an event that a graph records must not be recorded again before the notification;
  *  otherwise the notification is for the later record. The native event of an imported event must exist until the
  *  notification.
@@ -187,8 +188,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_then(rill_event event, rill_host_
 RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
 
 /** Exports an event that was created with `interprocess`, so that another process can import it. From then on the
- * event is treated as recorded, because the other process may record it at any time. Keep the event until all
- * importers have released theirs.
+ *  event is treated as recorded, because the other process may record it at any time. Do not release the event before
+ *  all importers have released their copies.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (created without interprocess, or imported), UNSUPPORTED
  *           (the CPU, with the reason), DEVICE_LOST, BACKEND.

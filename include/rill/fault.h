@@ -12,14 +12,14 @@
  * Rules are separated by commas. The first matching rule applies:
  *
  *     CALL:N=STATUS          call number N fails, once
- *     CALL:N+=STATUS         call number N and all after it
- *     CALL:p=X=STATUS        each with probability X from 0 to 1
+ *     CALL:N+=STATUS         call number N and all later calls
+ *     CALL:p=X=STATUS        each call, with probability X from 0 to 1
  *     CALL@LABEL:...         calls for an object, launch or kernel with this name, or for a device ("cuda:0")
  *     seed=S                 seed of the probabilities; 1 by default
  *
- * CALL is alloc, copy, launch, record, synchronize or another word of the list in docs/reference/ERRORS.md, or any.
- * STATUS is the name of a status in lower case without RILL_ERROR_, and backend by default. device_lost makes the
- * device permanently unusable; a GPU first finishes its work, because no work may use the memory of a lost device.
+ * CALL is alloc, copy, launch, record, synchronize or another word listed in docs/reference/ERRORS.md, or any. STATUS
+ * is the name of a status in lower case without RILL_ERROR_, and backend by default. device_lost makes the device
+ * permanently unusable; a GPU first finishes its work, because no work may use the memory of a lost device.
  *
  * The thing people get wrong: N counts backend calls, not calls of rill's functions. A pool allocates rarely and
  * retries after a failure, held work and graphs reach the driver later, and rill does not query work that it knows to
@@ -55,10 +55,10 @@ RILL_API void rill_fault_clear(void);
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD uint64_t rill_fault_count(void);
 
-/** Counts one call named `word` of a library above rill, and returns whether a rule makes it fail. `label` is
- * compared with the text after "@" in a rule, such as a rank, and may be NULL. `*value` becomes the number or the
- * time in ns after "=" in the rule, or 0 if there is none. The words are comm_late, comm_die and comm_count, for
- * rill_comm.
+/** Counts one call, named `word`, of a library that is built on rill, and returns whether a rule makes it fail.
+ * `label` is compared with the text after "@" in a rule, such as a rank, and may be NULL. `*value` becomes the number
+ * or the time in ns after "=" in the rule, or 0 if there is none. The words are comm_late, comm_die and comm_count,
+ * for rill_comm.
  *
  *  Errors:  none; false and 0 if `word` is NULL or unknown. `value` may be NULL.
  *  Like:    nothing. */

@@ -32,7 +32,7 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** What a node does. */
+/** Kinds of node. */
 enum {
   RILL_NODE_KERNEL = 1,
   RILL_NODE_COPY,
@@ -46,7 +46,7 @@ enum {
   RILL_NODE_FREE
 };
 
-/** Creates an empty graph for work of one device.
+/** Creates an empty graph for work on one device.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (RILL_FEATURE_GRAPH), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuGraphCreate, hipGraphCreate. */
@@ -58,9 +58,9 @@ RILL_API RILL_NODISCARD rill_status rill_graph_create(rill_device device, rill_g
  *  Like:    a second owner of a CUgraph. */
 RILL_API RILL_NODISCARD rill_status rill_graph_retain(rill_graph graph);
 
-/** Drops a reference. The last release destroys the graph and, before the call returns, releases what its nodes keep,
- *  except what execution objects, clones and parents use. Execution objects are not affected, and they still accept
- *  the node ids. Has no effect on a null handle.
+/** Drops a reference. The last release destroys the graph. Before the call returns, it releases the objects that the
+ *  nodes hold, except those that execution objects, clones and parent graphs use. Execution objects are not affected,
+ *  and they still accept the node ids. Has no effect on a null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuGraphDestroy, hipGraphDestroy. */
@@ -167,7 +167,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_edge(rill_graph graph, rill_g
  *  symbol. `nth` selects among nodes of the same name, counted from 0 in the order in which they were added.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND.
- *  Like: no vendor's call. */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t nth,
                                                          rill_graph_node *out);
 

@@ -1,6 +1,6 @@
 /* rill/graph_edit.h: reading and changing graphs, node by node.
  *
- * A pass over a graph that other code has built reads what the nodes do, changes some of them, and removes others:
+ * A pass over a graph that other code built can read, change and remove nodes:
  *
  *     rill_launch launch = RILL_LAUNCH_INIT;
  *     rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
@@ -78,12 +78,12 @@ RILL_API RILL_NODISCARD rill_status rill_graph_get_node_params(rill_graph graph,
                                                                rill_graph_node_params *params);
 
 /** Changes the parameters of a node, for execution objects created afterwards. The kind and the edges do not change.
- *  What the node kept before is released once no execution object or clone keeps it.
+ *  Objects that the node held before are released once no execution object or clone holds them.
  *
  *  Errors:  those of the function that adds such a node; STALE_HANDLE; INVALID_ARGUMENT (a node of another graph;
- * params is NULL; another kind; a node without parameters to change; another kernel without a launch; a size of 0);
- *           UNSUPPORTED (launch is NULL, and the node's launch has attributes or constants); CAPTURE_ACTIVE (a
- *           capture adds to the graph).
+ *           params is NULL; another kind; a node without parameters to change; another kernel without a launch; a
+ *           size of 0); UNSUPPORTED (launch is NULL, and the node's launch has attributes or constants);
+ *           CAPTURE_ACTIVE (a capture adds to the graph).
  *  Like:    cuGraphKernelNodeSetParams, cuGraphMemcpyNodeSetParams, cuGraphMemsetNodeSetParams,
  *           cuGraphHostNodeSetParams, cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeSetEvent, and HIP's of these
  *           names. */
@@ -91,8 +91,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_set_node_params(rill_graph graph,
                                                                const rill_graph_node_params *params);
 
 /** Removes a node and its edges. The nodes before and after it are not connected. The node id becomes stale, for
- *  existing execution objects as well, although these still run the node. What the node kept is released once no
- *  execution object or clone keeps it.
+ *  existing execution objects as well, although these still run the node. Objects that the node held are released
+ *  once no execution object or clone holds them.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph), UNSUPPORTED (an allocation or
  *           free), CAPTURE_ACTIVE (a capture adds to the graph), OUT_OF_MEMORY.

@@ -1,8 +1,8 @@
-/* rill/graph_exec.h: execution objects, which are graphs prepared for launches.
+/* rill/graph_exec.h: execution objects, which are graphs prepared for launch.
  *
  * rill_graph_instantiate creates an execution object, a copy of the graph prepared for the device. A launch is one
- * call, however many nodes the graph has. Arguments and whole nodes can be changed between launches, which costs far
- * less than creating another object:
+ * call for any number of nodes. Arguments and whole nodes can be changed between launches, which costs far less than
+ * creating another object:
  *
  *     rill_graph_instantiate(graph, &exec);
  *     rill_graph_release(graph);
@@ -12,7 +12,7 @@
  *     }
  *
  * Launches of one object never overlap: a launch runs after all earlier launches of the object, on any stream. Calls
- * on one object are serialized. A launch may block while the driver's queue is full; this blocks only other calls on
+ * on one object are serialized. A launch may block while the driver's queue is full. This delays only other calls on
  * the same object.
  *
  * The thing people get wrong: a change affects later launches only. Launches that were already submitted are not
@@ -85,9 +85,10 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
 /** Makes later launches run the nodes of another graph of the same shape: the same number of nodes, added in the same
  *  order, of the same kinds, with the same edges and kernels. Earlier changes to single nodes are discarded.
  *
- *  The execution object then keeps what the nodes of `graph` use, and its user objects. What it kept before is
- *  released in this call, or once earlier launches have completed. The node ids of the first graph stay valid for the
- *  execution object. On failure the execution object is unchanged, and the text names the node and the difference.
+ *  The execution object then holds the objects that the nodes of `graph` use, and its user objects. Objects that it
+ *  held before are released in this call, or once earlier launches have completed. The node ids of the first graph
+ *  stay valid for the execution object. On failure the execution object is unchanged, and the text names the node and
+ *  the difference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -95,7 +96,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
  *  Like:    cuGraphExecUpdate, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
 
-/** Reasons for which an update is refused. */
+/** Reasons for refusing an update. */
 enum {
   RILL_UPDATE_NONE = 0, /**< not refused, or not because of a difference between the graphs: see the status */
   RILL_UPDATE_COUNT,    /**< the number of nodes differs */
@@ -106,7 +107,7 @@ enum {
   RILL_UPDATE_DRIVER    /**< the driver cannot make the change */
 };
 
-/** The reason for which rill_graph_update_with_result refused a graph, and the node. */
+/** Why rill_graph_update_with_result refused a graph, and at which node. */
 typedef struct rill_graph_update_result {
   size_t struct_size;
   rill_graph_node node; /**< the first node of the new graph that does not match; null if there is none */
@@ -115,7 +116,7 @@ typedef struct rill_graph_update_result {
 #define RILL_GRAPH_UPDATE_RESULT_INIT \
   { sizeof(rill_graph_update_result), { 0 }, 0 }
 
-/** Like rill_graph_update, and also returns which node caused a refusal. `result` is written on failure also.
+/** Updates like rill_graph_update, and also returns which node caused a refusal. `result` is also written on failure.
  *
  *  Errors:  those of rill_graph_update.
  *  Threads: as rill_graph_launch.
@@ -151,7 +152,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec,
  *  Like:    cuda.core GraphDefinition.handle. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out);
 
-/** Changes one argument of a kernel node, counted from 0, for later launches.
+/** Changes argument `index` of a kernel node, counted from 0, for later launches.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no kernel node of this object; the size differs from the
  *           argument's; data is NULL), OUT_OF_RANGE (index), UNSUPPORTED (a launch with constants), OUT_OF_MEMORY,
@@ -170,8 +171,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec e
                                                                const rill_launch *launch, const rill_arg *args,
                                                                size_t arg_count);
 
-/** Changes the kernel of a kernel node, with shape and arguments, for later launches. From then on, rill_graph_update
- *  accepts graphs whose kernels differ from the object's.
+/** Changes the kernel, the shape and the arguments of a kernel node for later launches. From then on,
+ *  rill_graph_update accepts graphs whose kernels differ from the object's.
  *
  *  Errors:  those of rill_graph_exec_set_kernel; WRONG_DEVICE, WRONG_BACKEND (the kernel's device).
  *  Threads: as rill_graph_launch.

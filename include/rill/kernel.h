@@ -138,7 +138,7 @@ typedef struct rill_kernel_ref {
   uint64_t cache[2];
 } rill_kernel_ref;
 
-/** Loads the image of a bundle that fits the device best.
+/** Loads the image of a bundle that best fits the device.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, NOT_FOUND (no image fits; the text lists the images and what the device
  *           needs), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -152,8 +152,8 @@ RILL_API RILL_NODISCARD rill_status rill_module_load(rill_device device, const r
 RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
 
 /** Drops a reference. After the last one, and after all its kernels are released, a later call unloads the module
- *  once its work has completed. On a GPU it is unloaded when the device has no work at all, because drivers wait for
- *  all work of the device to unload. Has no effect on the null handle.
+ *  once its work has completed. On a GPU it is unloaded only when the device has no work at all, because drivers wait
+ *  for all work of the device before they unload a module. Has no effect on the null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuModuleUnload, hipModuleUnload. */
@@ -225,7 +225,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_
  *  kernel.
  *
  *  Errors:  those of rill_module_load, rill_module_get_kernel and rill_stream_launch.
- *  Threads: any, on one reference too.
+ *  Threads: any, including for one reference.
  *  Like:    Mojo DeviceStream.enqueue_function of an uncompiled function. */
 RILL_API RILL_NODISCARD rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref,
                                                            const rill_launch *launch, const rill_arg *args,
@@ -235,7 +235,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch_ref(rill_stream stream, r
  *  RILL_TRACE name `function`, which is copied; NULL selects the name of this function.
  *
  *  Errors:  those of rill_stream_launch_ref.
- *  Threads: any, on one reference too.
+ *  Threads: any, including for one reference.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_stream_launch_typed(rill_stream stream, rill_kernel_ref *ref,
                                                              const rill_launch *launch, const rill_arg *args,

@@ -60,15 +60,15 @@ RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, 
 RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind,
                                                        void **out);
 
-/** Frees memory of rill_alloc or of a pool (rill/pool.h), or closes memory of rill_memory_ipc_import. Has no effect
- *  on NULL.
+/** Frees memory from rill_alloc or from a pool (rill/pool.h), or closes memory from rill_memory_ipc_import. Has no
+ *  effect on NULL.
  *
- *  May block: waits for all work submitted to the memory's device, or to all devices of the backend for pinned and
- *  managed memory. Record uses of device memory on another device with rill_memory_record_use. Held streams are not
+ *  May block: waits for all work submitted to the memory's device, or to all devices of the backend if the memory is
+ *  pinned or managed. Record uses of device memory by other devices with rill_memory_record_use. Held streams are not
  *  waited for. If any stream is held, the free is deferred: a later rill call frees the memory, once all work that
  *  was held at this point has finished. While deferred frees exceed half of the device's memory, rill_alloc fails.
  *
- *  Errors:  NOT_FOUND (not an allocation of rill), INVALID_ARGUMENT (an address inside an allocation; called in a host
+ *  Errors:  NOT_FOUND (not allocated by rill), INVALID_ARGUMENT (an address inside an allocation; called in a host
  *           call), OUT_OF_MEMORY (CPU memory shared with other processes; it stays allocated), CHECK (the memory was
  *           freed, but RILL_CHECK=memory found a mistake), DEVICE_LOST, BACKEND.
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree. */
@@ -112,7 +112,7 @@ RILL_API rill_status rill_host_unregister(void *p);
  *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync. */
 RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
 
-/** Hints for rill_memory_advise. The second of each pair undoes the first. */
+/** Hints for rill_memory_advise. The second hint of each pair undoes the first. */
 enum {
   RILL_ADVICE_READ_MOSTLY = 1, /**< mostly read: each processor may keep a copy */
   RILL_ADVICE_NOT_READ_MOSTLY = 2,
@@ -145,7 +145,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t siz
 RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
 
 /** Imports memory of another process on the same device, and returns the pointer to the exported byte. The whole
- *  allocation is accessible, and each process sees what the completed work of the other wrote. Call rill_free once
+ *  allocation is accessible. Each process sees the writes of the other process's completed work. Call rill_free once
  *  for each import to close it.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (the bytes are damaged or not a handle, the handle is for an event, or

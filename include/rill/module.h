@@ -1,4 +1,4 @@
-/* rill/module.h: modules from machine code of other compilers, and control over when code is loaded.
+/* rill/module.h: modules from the machine code of other compilers, and control over when code is loaded.
  *
  * Most programs need only rill/kernel.h: rill_module_load, or the first launch by reference, loads a bundle.
  *
@@ -7,7 +7,7 @@
  *     rill_module_get_kernel(module, "saxpy", &kernel);
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y));
  *
- *     rill_bundle_preload(device, &saxpy_bundle);                      // at start: the first launch costs no more
+ *     rill_bundle_preload(device, &saxpy_bundle);                      // at startup, to make the first launch fast
  *     rill_bundle_unload(&saxpy_bundle);                               // before its library is closed
  *
  * The thing people get wrong: a bundle is memory of the program or library that contains it. Unload the bundle of a

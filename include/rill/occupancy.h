@@ -23,15 +23,14 @@ RILL_EXTERN_C_BEGIN
  *  one compute unit runs at the same time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more threads or memory than a block can
- *           have), DEVICE_LOST,
- *           BACKEND.
+ *           have), DEVICE_LOST, BACKEND.
  *  Like:    cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, size_t shared,
                                                           uint32_t *blocks_per_unit);
 
 /** Returns the block size that gives the highest occupancy, and the number of such blocks that fill the device.
  *
- * `shared` is the dynamic shared memory per block in bytes. `limit` is the maximum block size, or 0 for none.
+ *  `shared` is the dynamic shared memory per block in bytes. `limit` is the maximum block size, or 0 for none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, DEVICE_LOST, BACKEND.
  *  Like:    cuOccupancyMaxPotentialBlockSize, hipModuleOccupancyMaxPotentialBlockSize. */

@@ -1,9 +1,9 @@
 /* rill/order.h: declares memory accesses that rill cannot see, for its order checker.
  *
  * With RILL_CHECK=order in the environment, rill reports unordered work that uses the same memory
- * (docs/guides/DIAGNOSE.md). For copies and fills rill knows the exact bytes, for kernels only the allocations in
- * their arguments, and for loads and stores of the host nothing. A program can declare these accesses. Without the
- * check a declaration costs one branch.
+ * (docs/guides/DIAGNOSE.md). rill knows the exact bytes of copies and fills. For kernels it knows only the
+ * allocations in their arguments, and it does not see loads and stores of the host. A program can declare these
+ * accesses. Without the check a declaration costs one branch.
  *
  *     rill_order_access(stream, half, bytes, RILL_ORDER_WRITE, "first half");  // of the kernel launched before
  *     ...

@@ -1,4 +1,4 @@
-/* rill/pool.h: memory that is allocated and freed in the order of a stream.
+/* rill/pool.h: memory that is allocated and freed in stream order.
  *
  * A pool keeps freed memory and reuses it without calling the driver. The stream that freed the memory can reuse it
  * immediately; another stream can reuse it once the work before the free is complete. Every device has a default pool
@@ -11,8 +11,8 @@
  *
  * The pointer is valid immediately for work that is submitted to the allocating stream, and for work of other streams
  * that is ordered after the allocation. The host may access pinned and managed memory of a pool only after the stream
- * has reached the allocation, for example after a synchronize: earlier work of the stream may still use the previous
- * contents.
+ * has reached the allocation, for example after a synchronize, because earlier work of the stream may still use the
+ * memory.
  *
  * The thing people get wrong: rill_free_async declares that all uses are ordered before this point of its stream.
  * Record any other use on another stream with rill_memory_record_use, or the memory is reused too early.
@@ -44,11 +44,11 @@ typedef struct rill_pool_options {
 RILL_OPTIONS_FIELDS_(rill_pool_options, RILL_OPTIONS_FIELD_(max_size) RILL_OPTIONS_FIELD_(release_threshold)
                                             RILL_OPTIONS_FIELD_(label) RILL_OPTIONS_FIELD_(kind))
 
-/** Sizes in bytes. `reserved` is the memory allocated from the driver, and the sum of three parts: `used` is
- *  allocated and not yet freed (rounded up to the pool's granularity), `waiting` was freed but may still be used by
- *  incomplete work, and `cached` is free. Peaks are counted since the pool was created or since
- *  rill_pool_reset_peaks. With RILL_CHECK=memory, `waiting` includes red zones and freed memory that is kept back,
- *  and max_size limits `used` instead of `reserved`. */
+/** Sizes in bytes. `reserved` is the memory allocated from the driver. It is the sum of `used` (allocated and not yet
+ *  freed, rounded up to the pool's granularity), `waiting` (freed, but incomplete work may still use it) and `cached`
+ *  (free). Peaks are counted since the pool was created or since rill_pool_reset_peaks. With RILL_CHECK=memory,
+ *  `waiting` includes red zones and freed memory that is kept back, and max_size limits `used` instead of
+ *  `reserved`. */
 typedef struct rill_pool_info {
   size_t struct_size;
   uint64_t reserved, used, reserved_peak, used_peak;
@@ -108,7 +108,7 @@ RILL_API RILL_NODISCARD rill_status rill_pool_default(rill_device device, rill_p
 RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
 
 /** Drops a reference; the last one destroys the pool. Its allocations remain valid until they are freed. A later call
- *  releases its memory to the driver when the memory is unused. Has no effect on the null handle.
+ *  releases the pool's memory to the driver once it is unused. Has no effect on the null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuMemPoolDestroy, hipMemPoolDestroy. */
@@ -116,7 +116,7 @@ RILL_API rill_status rill_pool_release(rill_pool pool);
 
 /** Allocates like rill_alloc_async, from this pool. A pool with a limit records a point of the stream at each free,
  *  so another stream that reuses the memory waits for no later work. A pool without a limit records such points only
- *  after memory has run out; before that, a reusing stream may wait for a later point.
+ *  after memory has run out. Before that, a stream that reuses memory may wait for a later point.
  *
  *  Errors:  those of rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND. OUT_OF_MEMORY also if the limit would be exceeded.
  *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync. */
@@ -171,16 +171,15 @@ RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, 
 RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
 
 /** Returns the pool of the allocation that contains `p`, or the null handle for memory of rill_alloc. Adds no
- *  reference; retain the pool to keep it.
+ *  reference; call rill_pool_retain to keep the pool.
  *
  *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (not an allocation of rill).
  *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE. */
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
 /** Records that work submitted to `stream` so far uses the allocation that starts at `p`. After a free the memory is
- *  not reused or released before that work is complete. This also applies to memory of rill_alloc: rill_free waits
- *  for all streams of the memory's device, but for a peer that accesses the memory only for the uses that are
- *  recorded here.
+ *  not reused or released before that work is complete. This also applies to memory from rill_alloc: rill_free waits
+ *  for all streams of the memory's device, but on a peer device only for the uses that are recorded here.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, an address inside an allocation), NOT_FOUND (not an
  *           allocation of rill, or already freed), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.

@@ -1,8 +1,7 @@
 /* rill/rill.h: all of rill's host interface.
  *
- * rill gives a C or C++ program streams and events on NVIDIA GPUs, AMD GPUs and the CPU of any machine.  Each
- * header below is one object and can be read and included by itself; start with rill/device.h and
- * rill/stream.h.
+ * rill gives a C or C++ program devices, memory, streams, kernels and graphs on NVIDIA GPUs, AMD GPUs and CPUs. Each
+ * header below covers one kind of object and can be included by itself. Start with rill/device.h and rill/stream.h.
  */
 #ifndef RILL_RILL_H
 #define RILL_RILL_H

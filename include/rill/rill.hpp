@@ -5,8 +5,7 @@
  *     rill::stream stream(device);
  *     rill::buffer<float> x(device, n);
  *     stream.fill(x, 1.0f);
- *     stream.launch(scale_launch, rill::threads(n), n, 2.0f, x);   // scale_launch: declared in the header that
- *     rillcc writes
+ *     stream.launch(scale_launch, rill::threads(n), n, 2.0f, x);   // scale_launch: from the header of rillcc
  *     stream.copy(results, x);                                     // results: a std::vector<float> of n elements
  *     stream.synchronize();
  *

@@ -58,7 +58,7 @@ typedef struct rill_error {
   const char *object;      /**< label or id of the first object among its arguments; "" if none */
   const char *native_name; /**< the vendor's name of native_code; "" if none */
   const char *message;     /**< the cause, with numbers; further lines are details */
-  const char *hint;        /**< how to repair it; may be "" */
+  const char *hint;        /**< how to fix it; may be "" */
 } rill_error;
 #define RILL_ERROR_INIT \
   { sizeof(rill_error), 0, 0, NULL, NULL, NULL, NULL, NULL }

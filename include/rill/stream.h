@@ -69,8 +69,9 @@ RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const
 /** Imports a native stream (CUstream, cudaStream_t, hipStream_t) of the device's primary context.
  *
  *  Native 0, 1 and 2 are the null stream, the legacy stream and the per-thread stream, resolved at each call.
- *  Importing a native stream again, or one that rill_stream_native returned, returns the same handle and adds a
- *  reference; the options must not ask for another ownership. A borrowed native stream must outlive the handle.
+ *  Importing a native stream again, or importing a native stream that rill_stream_native returned, returns the same
+ *  handle and adds a reference; the options must not select another ownership. A borrowed native stream must outlive
+ *  the handle.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_DEVICE, UNSUPPORTED (a context other than the primary context; a
  *           device without native streams), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -99,8 +100,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
  *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close. */
 RILL_API rill_status rill_stream_release(rill_stream stream);
 
-/** Returns the native stream, or 0 on the CPU. Other code may submit to it from then on, so the stream can no longer
- * be held (rill_stream_wait_event), and every query of its completion asks the driver.
+/** Returns the native stream, or 0 on the CPU. From then on other code may submit to the stream, so it can no longer
+ *  be held (rill_stream_wait_event), and every query of its completion asks the driver.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
  *  Like:    cuda.core Stream.handle. */
@@ -137,14 +138,14 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, 
 RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
 
 /** Returns a number that no other stream of this process has or had. For an imported stream this is the driver's
- *  stream id if the driver has one; otherwise rill assigns the number, because native stream values are reused.
+ *  stream id, if the driver has stream ids. Otherwise rill assigns the number, because drivers reuse native handles.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
  *  Like:    cuStreamGetId. */
 RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t *out);
 
-/** Records `event` on `stream`: the event marks all work submitted to the stream so far, and no longer its earlier
- *  point.
+/** Records `event` on `stream`. The event then marks all work submitted to the stream so far, and no longer its
+ *  earlier point.
  *
  *  Returns immediately. Earlier waits keep their point. Later work on the stream does not delay the event. Flags:
  *  RILL_EVENT_EXTERNAL or 0.
@@ -207,7 +208,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
 /** Blocks until all work submitted to the stream before the call is done.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted;
- *           every later call reports it also), CHECK (the work is done, but RILL_CHECK=memory found a mistake),
+ *           every later call also reports it), CHECK (the work is done, but RILL_CHECK=memory found a mistake),
  *           BACKEND, or once the status with which held work failed.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize. */
@@ -235,9 +236,9 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
  *
- *  After a fault `fn` receives its status (not on AMD GPUs, whose runtime does not report it); `fn` cannot fail the
- * stream. `fn` must not call rill or wait for other work of the device, because host calls of different streams may
- * run one after another. Calls that block are refused inside `fn` with INVALID_ARGUMENT.
+ *  After a fault `fn` receives the status of the fault (not on AMD GPUs, whose runtime does not report it). `fn`
+ *  cannot make the stream fail. `fn` must not call rill or wait for other work of the device, because host calls of
+ *  different streams may run one after another. Calls that block are refused inside `fn` with INVALID_ARGUMENT.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
  *           does not run), BACKEND.
@@ -246,11 +247,11 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 
 /** Reports a failure of work that another library submitted to the stream. The stream's next synchronize waits as
- *  usual and then fails once with `status` and `text`. The stream remains usable. Of several failures the first is
- *  reported.
+ *  usual and then fails once with `status` and `text`. The stream remains usable. If several failures are reported,
+ *  the synchronize returns the first.
  *
- *  It is meant for libraries that submit through the native handle, or that hold the stream with an event of their
- *  own, and learn later that their work failed.
+ *  It is meant for libraries that learn later that their work failed: they submit through the native handle, or hold
+ *  the stream with their own event.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (the status is OK or unknown; text is NULL),
  *           OUT_OF_MEMORY.

@@ -53,8 +53,8 @@ RILL_API RILL_NODISCARD rill_status rill_trace_start(const rill_trace_options *o
 
 /** Waits for all work that is being traced, and completes the file.
  *
- *  A trace that the program does not stop ends at exit, without waiting. The file then has the number of incomplete
- *  operations.
+ *  A trace that the program does not stop ends at exit, without waiting. The file then states the number of
+ *  incomplete operations.
  *
  *  Errors:  INVALID_ARGUMENT (no trace is running, or called in a host call), BACKEND (the disk was full).
  *  Like:    cuProfilerStop, hipProfilerStop. */

@@ -10,8 +10,8 @@
  *
  * To add nodes, call the C interface: rill_graph_add_kernel(graph.handle(), ...).
  *
- * The thing people get wrong: captured work has not run when the capture ends. Buffers that the work uses must stay
- * valid as long as the graph is launched.
+ * The thing people get wrong: captured work has not run when the capture ends. Buffers that the work uses must exist
+ * until the last launch of the graph has completed.
  */
 #ifndef RILL_CPP_GRAPH_HPP
 #define RILL_CPP_GRAPH_HPP
@@ -28,11 +28,11 @@ namespace detail {
 class graph_calls : public handle_base<rill_graph> {
 public:
   [[nodiscard]] outcome<graph_exec> instantiate(const rill_graph_exec_options *options = nullptr) const;
-  /** Reads what a node does. The fields of `params` say where the launch, the arguments and the copy are written. */
+  /** Reads the parameters of a node. `launch`, `args` and `copy` in `params` point to the memory to fill in. */
   outcome<> get(rill_graph_node node, rill_graph_node_params &params) const {
     return give(rill_graph_get_node_params(handle_, node, &params));
   }
-  /** Changes what a node does, for execution objects created afterwards. */
+  /** Changes the parameters of a node, for execution objects created afterwards. */
   outcome<> set(rill_graph_node node, const rill_graph_node_params &params) const {
     return give(rill_graph_set_node_params(handle_, node, &params));
   }

@@ -1,7 +1,6 @@
 /* rill/cpp/kernel.hpp: launch shapes, modules and kernels.  Included by rill/rill.hpp.
  *
- *     stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);              // rillcc's function: checked by the
- *     compiler
+ *     stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);              // checked by the compiler
  *     stream.launch(blur_launch, rill::grid({ 64, 64 }, { 16, 16 }, 4096), in, out);
  *
  *     auto module = rill::kernel_module::load(device, saxpy_bundle);

@@ -209,7 +209,7 @@ public:
     }
     return detail::give(status);
   }
-  /** Selects another stream of the device to free the memory on. */
+  /** Selects another stream of the device, on which the memory is freed. */
   outcome<> free_on(stream_ref other) {
     const rill_status status = rill_stream_retain(other.handle());
     if (status == RILL_OK) stream_ = rill::stream::adopt(other.handle());

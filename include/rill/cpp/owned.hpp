@@ -52,8 +52,8 @@ public:
     const rill_status status = rill_device_get_info(handle_, &out);
     return detail::give(status, out);
   }
-  /** Returns whether the device supports a feature (RILL_FEATURE_*). If `why` is not null, it receives the reason for
-   *  false. */
+  /** Returns whether the device supports a feature (RILL_FEATURE_*). If `why` is not null and the result is false,
+   *  `*why` is set to the reason. */
   [[nodiscard]] bool supports(std::uint32_t feature, const char **why = nullptr) const noexcept {
     return rill_device_supports(handle_, feature, why);
   }

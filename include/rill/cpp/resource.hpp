@@ -9,8 +9,8 @@
  * memory that a container frees is reused only after the work submitted to this stream by then.
  *
  * The thing people get wrong: a container frees its memory when it is destroyed. With pool_resource, all work that
- * uses the memory must be done by then or be recorded with rill_memory_record_use. With stream_resource, only work on
- * other streams must.
+ * uses the memory must be done by then or be recorded with rill_memory_record_use. With stream_resource, this applies
+ * only to work on other streams.
  */
 #ifndef RILL_CPP_RESOURCE_HPP
 #define RILL_CPP_RESOURCE_HPP

@@ -139,7 +139,7 @@ private:
 
 namespace detail {
 
-/* Runs a callable for rill_host_fn. If it takes a status, it receives the status of the work before it. */
+/* Runs a callable for rill_host_fn. If the callable takes a status, it receives the status of the preceding work. */
 template <class F> void run_host_call(F &f, rill_status status) noexcept {
   const auto call = [&] {
     if constexpr (std::is_invocable_v<F &, rill_status>) {
@@ -162,7 +162,7 @@ template <class F> void run_host_call(F &f, rill_status status) noexcept {
 #endif
 }
 
-/* Whether a callable fits into the user pointer itself, so that nothing is allocated. */
+/* True if a callable fits into the user pointer itself, so that nothing is allocated. */
 template <class F>
 constexpr bool fits_pointer = std::is_trivially_copyable_v<F> &&std::is_trivially_destructible_v<F> &&
                               sizeof(F) <= sizeof(void *) && alignof(F) <= alignof(void *);

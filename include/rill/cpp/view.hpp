@@ -111,7 +111,7 @@ template <class C> constexpr auto view_of(C &&c) {
   }
 }
 
-/* Whether the value of a fill is a pattern: a view of elements of type T, or a container that converts to such a
+/* True if the value of a fill is a pattern: a view of elements of type T, or a container that converts to such a
  * view. */
 template <class C, class T, class = void> struct is_pattern : std::false_type {};
 template <class C, class T>
