@@ -5,7 +5,7 @@
  * "dltensor_versioned".
  *
  *     int64_t shape[] = { rows, columns };
- *     rill_tensor tensor = RILL_TENSOR_INIT;              // of memory of rill_alloc or a pool
+ *     rill_tensor tensor = RILL_TENSOR_INIT;              // for memory from rill_alloc or a pool
  *     tensor.data = x;
  *     tensor.type_code = RILL_TENSOR_FLOAT, tensor.type_bits = 32;
  *     tensor.dimensions = 2, tensor.shape = shape;
@@ -82,7 +82,8 @@ typedef struct rill_dlpack {
   uint64_t byte_offset;
 } rill_dlpack;
 
-/** Exports an array in memory of rill as a DLManagedTensorVersioned of DLPack 1.0, which is stored in *managed.
+/** Exports an array as a DLManagedTensorVersioned of DLPack 1.0, which is stored in *managed. On a GPU the array must
+ *  be in memory that rill allocated.
  *
  *  `consumer` is the number of the consumer's stream (see above), which is made to wait for the work submitted to
  *  `stream` so far. On the CPU, where consumers have no streams, synchronize first and pass RILL_DLPACK_NO_STREAM.
@@ -90,7 +91,7 @@ typedef struct rill_dlpack {
  *  until then. `release` may be NULL, and is not called after an error. Shape and strides are copied.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a type without bits, a negative size, an invalid stream
- *           number), NOT_FOUND (on a GPU, the data is not memory of rill), OUT_OF_RANGE (an element lies outside its
+ *           number), NOT_FOUND (on a GPU, rill did not allocate the data), OUT_OF_RANGE (an element lies outside its
  *           allocation), WRONG_DEVICE (memory of another device), OUT_OF_MEMORY; those of rill_stream_import and
  *           rill_stream_wait_stream.
  *  Like:    torch.utils.dlpack.to_dlpack, cupy.ndarray.__dlpack__. */

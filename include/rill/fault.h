@@ -18,7 +18,7 @@
  *     seed=S                 seed of the probabilities; 1 by default
  *
  * CALL is alloc, copy, launch, record, synchronize or another word listed in docs/reference/ERRORS.md, or any. STATUS
- * is the name of a status in lower case without RILL_ERROR_, and backend by default. device_lost makes the device
+ * is the name of a status in lower case without RILL_ERROR_; the default is backend. device_lost makes the device
  * permanently unusable; a GPU first finishes its work, because no work may use the memory of a lost device.
  *
  * The thing people get wrong: N counts backend calls, not calls of rill's functions. A pool allocates rarely and

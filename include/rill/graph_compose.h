@@ -75,10 +75,10 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const 
  *  launches have completed.
  *
  *  When nothing keeps the object any more, `release(user)` is called once, before the rill call that dropped the last
- *  reference to it returns. If launches still run at that point, or another thread is inside a rill call, `release`
- *  is called at the end of a later call that is not a submission. `release` runs on the thread of that call and may
- *  call rill_free and every rill_*_release, but no other function of rill. `release` is not called if this function
- *  fails or the process exits first.
+ *  reference to the object returns. If launches still run at that point, or another thread is inside a rill call,
+ *  `release` is called at the end of a later call that is not a submission. `release` runs on the thread of that call
+ *  and may call rill_free and every rill_*_release, but no other function of rill. `release` is not called if this
+ *  function fails or the process exits first.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (release is NULL), OUT_OF_MEMORY.
  *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject. */

@@ -59,7 +59,7 @@ enum {
   RILL_ATTR_PROGRAMMATIC_SERIALIZATION, /**< i32 0 or 1: may start before the previous kernel has finished */
   RILL_ATTR_PROGRAMMATIC_EVENT,         /**< event, without timing: recorded when all blocks have triggered it */
   RILL_ATTR_ACCESS_POLICY,              /**< access: the memory that the L2 cache should keep */
-  RILL_ATTR_MEMORY_SYNC_DOMAIN,         /**< i32 0 or 1: the domain whose writes a fence of the kernel waits for */
+  RILL_ATTR_MEMORY_SYNC_DOMAIN,         /**< i32 0 or 1: the domain whose writes the kernel's fences wait for */
   RILL_ATTR_CARVEOUT,                   /**< i32: preferred shared memory in percent of the maximum; -1: default */
   RILL_ATTR_END_                        /* private: one past the last */
 };

@@ -106,8 +106,8 @@ RILL_API rill_status rill_host_unregister(void *p);
 /** Moves managed memory to the stream's device before it is used there, as work of the stream. `p` can be any address
  *  inside an allocation. Has no effect if the size is 0, or on the CPU.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not memory of rill), INVALID_ARGUMENT (memory of another kind),
- *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not allocated by rill), INVALID_ARGUMENT (memory of another
+ *           kind), WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync. */
 RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
@@ -126,7 +126,7 @@ enum {
  *  memory's backend, or is the CPU for the host; RILL_ADVICE_READ_MOSTLY ignores it, but it must be valid. `p` can be
  *  any address inside an allocation. Size 0 has no effect.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (not memory of rill),
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (not allocated by rill),
  *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
  *  Like:    cuMemAdvise, hipMemAdvise. */
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
@@ -138,7 +138,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t siz
  *  same address; nothing may write to the allocation until the call returns. From then on a child made by fork shares
  *  the bytes with its parent.
  *
- *  Errors:  INVALID_ARGUMENT (NULL, imported memory; called in a host call), NOT_FOUND (not an allocation of rill),
+ *  Errors:  INVALID_ARGUMENT (NULL, imported memory; called in a host call), NOT_FOUND (not allocated by rill),
  *           UNSUPPORTED (memory of another kind, or a device without support; the text has the reason), OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
  *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle. */

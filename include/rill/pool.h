@@ -81,8 +81,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t 
  *  The stream can be any stream of the device, and can be released right after the call. If the stream is capturing,
  *  memory allocated in its graph is freed by a node, and other memory is freed when the capture ends.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not an allocation of rill, or already freed), INVALID_ARGUMENT
- *           (an address inside an allocation, or memory of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE,
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not allocated by rill, or already freed), INVALID_ARGUMENT
+ *           (an address inside an allocation, or memory from rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE,
  *           DEVICE_LOST, BACKEND. After an error the memory stays allocated.
  *  Like:    cuMemFreeAsync, hipFreeAsync. */
 RILL_API rill_status rill_free_async(rill_stream stream, void *p);
@@ -170,10 +170,10 @@ RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, 
  *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 has the opposite meaning: all memory is released. */
 RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
 
-/** Returns the pool of the allocation that contains `p`, or the null handle for memory of rill_alloc. Adds no
+/** Returns the pool of the allocation that contains `p`, or the null handle for memory from rill_alloc. Adds no
  *  reference; call rill_pool_retain to keep the pool.
  *
- *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (not an allocation of rill).
+ *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (not allocated by rill).
  *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE. */
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
@@ -181,8 +181,8 @@ RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *o
  *  not reused or released before that work is complete. This also applies to memory from rill_alloc: rill_free waits
  *  for all streams of the memory's device, but on a peer device only for the uses that are recorded here.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, an address inside an allocation), NOT_FOUND (not an
- *           allocation of rill, or already freed), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, an address inside an allocation), NOT_FOUND (not
+ *           allocated by rill, or already freed), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
  *  Like:    torch.Tensor.record_stream. */
 RILL_API RILL_NODISCARD rill_status rill_memory_record_use(void *p, rill_stream stream);
 

@@ -250,8 +250,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, ri
  *  usual and then fails once with `status` and `text`. The stream remains usable. If several failures are reported,
  *  the synchronize returns the first.
  *
- *  It is meant for libraries that learn later that their work failed: they submit through the native handle, or hold
- *  the stream with their own event.
+ *  It is meant for libraries that submit through the native handle or hold the stream with their own event, and learn
+ *  later that their work failed.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (the status is OK or unknown; text is NULL),
  *           OUT_OF_MEMORY.

@@ -80,8 +80,8 @@ typedef struct rill_cpu_services {
   /** Exchanges values among the lanes of `mask`, which includes the caller. Returns when each of these lanes that has
    *  not exited has called it with the same mask. Other lanes of the warp may be elsewhere. */
   const rill_cpu_warp *(*exchange_among)(uint64_t value, uint64_t mask);
-  /** Returns the lanes of the warp that call it at the same place as the caller, before every thread of the block
-   *  waits for something. */
+  /** Returns the lanes of the warp that call it at the same place as the caller, including lanes that arrive before
+   *  all threads of the block wait. */
   uint64_t (*active)(const void *place);
 
   /* from image version 7 on: images that check themselves */

@@ -10,8 +10,8 @@
 #define RILL_HELPERS_READ_INDEX 1
 #endif
 
-/* 1 if kernels run as loops, except those for which RILL_MEETS_name says that they may reach a barrier; 0 if no
- * kernel runs as loops. */
+/* 1 if kernels run as loops, except a kernel that may reach a barrier according to RILL_MEETS_name; 0 if no kernel
+ * runs as loops. */
 #ifndef RILL_LOOPS
 #define RILL_LOOPS 0
 #endif

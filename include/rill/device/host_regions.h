@@ -1,10 +1,10 @@
 /* rill/device/host_regions.h: thread indices and synchronization as functions that rillcc replaces. Included by
  * rill/device/on_host.h.
  *
- * clang compiles a kernel as the program of one thread that calls undefined functions rill_ir_... . rillcc
- * (rillcc_lib/regions.py) turns the LLVM IR into a function that runs a block. It splits the program into regions at
- * the synchronization points, and makes each region a loop over the threads. For a kernel that it cannot split, it
- * uses the functions rill_fiber_... instead.
+ * clang compiles a kernel as the program of one thread, which calls undefined functions with the prefix rill_ir_.
+ * rillcc (rillcc_lib/regions.py) turns the LLVM IR into a function that runs a block. It splits the program into
+ * regions at the synchronization points, and makes each region a loop over the threads. For a kernel that it cannot
+ * split, it uses the functions with the prefix rill_fiber_ instead.
  */
 #ifndef RILL_DEVICE_HOST_REGIONS_H
 #define RILL_DEVICE_HOST_REGIONS_H
