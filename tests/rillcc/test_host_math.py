@@ -26,7 +26,7 @@ IN_BOTH_FORMS = 50000  # values at most: the test runs fibers slowly
 def stated():
     """Units in the last place by function, as docs/reference/KERNELS.md has them."""
     with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
-        text = file.read().partition("### Functions that rill has itself")[2].partition("\n## ")[0]
+        text = file.read().partition("### Functions that rill implements")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`[^|]*`) \| ([\d.]+) \|$", text, re.MULTILINE)
     return {name: float(bound) for names, bound in rows for name in re.findall(r"`(\w+)`", names)}
 

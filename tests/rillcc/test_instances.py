@@ -258,7 +258,7 @@ class Objects(support.TestCase):
     @unittest.skipUnless("RILL_LIBRARY" in os.environ, "RILL_LIBRARY names no librill.so")
     def test_the_example_of_the_documents(self):
         with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
-            section = file.read().partition("### What a program launches")[2].partition("\n### ")[0]
+            section = file.read().partition("### Instances that a program launches")[2].partition("\n### ")[0]
         kernel, program, commands = re.findall(r"```(?:c\+\+|sh)\n(.*?)```", section, re.DOTALL)
         self.write("scale.kernel.cu", kernel)
         self.write("program.cpp", program.replace("rill_device_open(nullptr", 'rill_device_open("cpu"'))

@@ -305,7 +305,7 @@ class Intrinsics(support.TestCase):
         with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             page = file.read()
         known = names_of([line for line in LINES if line.section.startswith("dialect")])
-        rows = page.partition("## The functions")[2].partition("## Numbers of 16 bits")[0]
+        rows = page.partition("## The functions")[2].partition("## 16-bit floating point")[0]
         columns = " ".join(re.findall(r"^\| ([^|]*`[^|]*) \|", rows, re.MULTILINE))
         code = re.sub(r"\(.*?\)|<.*?>", "", " ".join(re.findall(r"`([^`]*)`", columns)))
         unknown = set(re.findall(r"\w+", code)) - known - OF_C - {"_block", "_system"}

@@ -38,7 +38,7 @@ ANYWHERE = BITCODE and os.path.join(os.path.dirname(BITCODE), "nvptx64--nvidiacl
 def stated():
     """Units in the last place by function, as docs/reference/KERNELS.md has them."""
     with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
-        text = file.read().partition("### Without a vendor's library")[2].partition("\n## ")[0]
+        text = file.read().partition("## Mathematics without a vendor's library")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`[^|]*`) \| (\d+) \|$", text, re.MULTILINE)
     return {name: int(bound) for names, bound in rows for name in re.findall(r"`(\w+)`", names)}
 
