@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-REFERENCE = tuple(f"docs/reference/{name}.md" for name in "ABI CONTRACT ERRORS KERNELS OWNERSHIP SECURITY SUPPORT".split())
-DOCUMENTS = ("docs/guides", *REFERENCE, "docs/README.md")
+DOCUMENTS = ("docs/guides", "docs/reference", "docs/README.md")
 ENTRY = ("README.md", "CONTRIBUTING.md")
 RESULTS = ("docs/results", "docs/PERFORMANCE.md")
 
