@@ -362,7 +362,7 @@ def counts(tree):
     """Numbers that pages state of what can be counted: what any page says, and what is counted in which file."""
     stated = (
         (r"\b(\w+) loop shapes", "tests/bench/shapes.def", r"^(?:SHAPE|LOOP)\("),
-        (r"\bThese (\w+) commands", "docs/guides/FIRST_RUN_ON_AMD.md", r"^## \d+\. "),
+        (r"\bThese (\w+) steps", "docs/guides/FIRST_RUN_ON_AMD.md", r"^## \d+\. "),
     )
     problems, count = [], 0
     for pattern, file, counted in stated:
