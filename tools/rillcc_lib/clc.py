@@ -66,7 +66,8 @@ def prepare(toolchain, version, output):
         count = library.GetNamedMetadataNumOperands(module.handle, name)
         for flag in operands(library, count, library.GetNamedMetadataOperands, (module.handle, name)):
             parts = operands(library, library.GetMDNodeNumOperands(flag), library.GetMDNodeOperands, (flag,))
-            if "amdhsa_code_object_version" in module.text(parts[1]):
+            # "amdgpu_code_object_version" up to LLVM 18, "amdhsa_code_object_version" from 19 on
+            if "code_object_version" in module.text(parts[1]):
                 library.ReplaceMDNodeOperandWith(flag, 2, library.ValueAsMetadata(module.number(100 * version)))
         module.write(output)
     finally:
