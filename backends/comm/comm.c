@@ -363,7 +363,8 @@ static struct comm *find_rank(const struct comm *of, uint32_t rank) {
   return NULL;
 }
 
-/* Appends why a rank has not reached operation `number`.  Returns the length of the text; 0: it has reached it. */
+/* Appends why a rank has not reached operation `number`.  Returns the length of the text; 0 if the rank has reached the
+ * operation. */
 static int describe_missing(struct comm *comm, uint64_t number, char *text, size_t size) {
   const unsigned long long made = atomic_load(&comm->numbered);
   if (made < number) return snprintf(text, size, "; rank %u has called %llu operations", comm->rank, made);

@@ -200,7 +200,7 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
 
 static rill_status split(struct comm *parent, uint32_t color, uint32_t key, struct comm *child) {
   enum { NO_COLOR = -1 };
-  COMM_REQUIRE(api.split != NULL, RILL_ERROR_UNSUPPORTED, "%s has no ncclCommSplit, which NCCL has since 2.18",
+  COMM_REQUIRE(api.split != NULL, RILL_ERROR_UNSUPPORTED, "%s has no ncclCommSplit, which NCCL has had since 2.18",
                ENGINE_LIBRARY);
   int before, ranks = 0, rank = 0;
   COMM_TRY(enter(parent, &before));

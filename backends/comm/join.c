@@ -74,8 +74,9 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
 
 /* ---- joining ---- */
 
-/* One join.  If there is a deadline that the engine does not enforce, it runs on its own thread, because these engines
- * cannot be interrupted.  The last of the two, that thread or the waiting one, frees the struct. */
+/* A join in progress.  If there is a deadline that the engine does not enforce, the join runs on its own thread,
+ * because these engines cannot be interrupted.  The struct is freed by that thread or by the waiting one,
+ * whichever ends last. */
 struct join {
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -187,7 +188,7 @@ static rill_status run(struct join *join, rill_comm *out) {
   } else if (rill__comm_run_apart(run_join, join)) {
     COMM_TRY(wait_for_join(join, timeout));
   } else {
-    join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "could not create a thread to join with");
+    join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "could not create a thread for joining");
     join->error = rill__comm_last_error;
   }
   const bool joined = join->status == RILL_OK && join->comms[0]->ranks > 0;
@@ -219,7 +220,7 @@ static rill_status read_options(const rill_comm_options *from, rill_comm_options
 
 static rill_status new_join(uint32_t count, struct join **out) {
   struct join *join = calloc(1, sizeof *join + count * sizeof *join->comms);
-  COMM_REQUIRE(join != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to join with");
+  COMM_REQUIRE(join != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for joining");
   (void)pthread_mutex_init(&join->lock, NULL);
   comm_init_condition(&join->changed);
   *out = join;
@@ -272,7 +273,7 @@ static rill_status check_devices(const rill_device *devices, uint32_t count, ril
     COMM_TRY_RILL(rill_device_get_info(devices[i], &info), "devices");
     if (i == 0) *first = info;
     COMM_REQUIRE(info.backend == first->backend, RILL_ERROR_WRONG_BACKEND,
-                 "devices[%u] is of backend %u, devices[0] of backend %u", i, info.backend, first->backend);
+                 "devices[%u] is of backend %u, but devices[0] is of backend %u", i, info.backend, first->backend);
     for (uint32_t j = 0; j < i && info.backend != RILL_BACKEND_CPU; j++) {
       COMM_REQUIRE(!rill_device_equal(devices[i], devices[j]), RILL_ERROR_INVALID_ARGUMENT,
                    "devices[%u] and devices[%u] are the same", j, i);
@@ -286,7 +287,7 @@ rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, con
   rill__comm_enter(__func__);
   COMM_REQUIRE(devices != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                devices == NULL ? "devices" : "out");
-  COMM_REQUIRE(count >= 1 && count <= 4096, RILL_ERROR_OUT_OF_RANGE, "count %u is outside 1 to 4096", count);
+  COMM_REQUIRE(count >= 1 && count <= 4096, RILL_ERROR_OUT_OF_RANGE, "count is %u, not from 1 to 4096", count);
   memset(out, 0, count * sizeof *out);
   rill_device_info first = RILL_DEVICE_INFO_INIT;
   rill_comm_options o = RILL_COMM_OPTIONS_INIT;

@@ -9,7 +9,7 @@
 
 /* Breaks the communicator of a work with the last error.  No further operation of it starts: the other ranks would
  * match it with the operation that failed. */
-static void get_stuck(struct work *work) {
+static void break_joined(struct work *work) {
   struct joined *joined = work->op.comm->native;
   rill__comm_mpi_services->break_comm(work->op.comm, rill__comm_mpi_services->last_error(), true);
   joined->dead = true;
@@ -74,13 +74,13 @@ static void begin(struct work *work) {
   if (work->part->reported != RILL_OK) {
     (void)rill__comm_fail(work->part->reported, "%s did not start: the work before it failed",
                           comm_describe(&work->op).text);
-    get_stuck(work);
+    break_joined(work);
     return;
   }
   const int code = begin_operation(work, joined->mpi);
   if (code == MPI_SUCCESS) return;
   (void)rill__comm_mpi_fail(code, name);
-  get_stuck(work);
+  break_joined(work);
 }
 
 /* Matches a receive with its message before MPI gets the buffer.  Some MPI libraries would write a longer message past
@@ -88,7 +88,7 @@ static void begin(struct work *work) {
  *
  * Invariant: messages of one rank are matched with its receives in order.  Once a receive has found no message, no
  * later receive from this rank probes in the same round, although a message may have arrived since. */
-static void meet(struct work *work, uint64_t round) {
+static void match_message(struct work *work, uint64_t round) {
   const struct comm_op *op = &work->op;
   struct joined *joined = op->comm->native;
   int found = 0, sent = 0;
@@ -111,12 +111,12 @@ static void meet(struct work *work, uint64_t round) {
       (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
                             "rank %u receives %zu elements of type %u, but rank %u sent %d of type %u", op->comm->rank,
                             op->count, op->type, op->peer, sent, type);
-      get_stuck(work);
+      break_joined(work);
       return;
     }
   }
   (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
-  get_stuck(work);
+  break_joined(work);
 }
 
 /* Frees a request that has ended, and returns its error.  Open MPI passes errors of collective operations to the error
@@ -136,13 +136,13 @@ static int complete(MPI_Request *request) {
 /* Returns whether the work has ended successfully. */
 static bool has_ended(struct work *work, uint64_t round) {
   int done = 0;
-  if (work->awaits) meet(work, round);
+  if (work->awaits) match_message(work, round);
   if (work->awaits || is_dead(work)) return false;
   int code = MPI_Request_get_status(work->request, &done, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && done) code = complete(&work->request);
   if (code == MPI_SUCCESS) return done != 0;
   (void)rill__comm_mpi_fail(code, comm_kind_name(work->op.kind));
-  get_stuck(work);
+  break_joined(work);
   return false;
 }
 
@@ -206,7 +206,7 @@ static void take_ready(struct work **ready, struct work **dead) {
 }
 
 /* Polls all started works; returns whether any has ended. */
-static bool look(void) {
+static bool poll_active(void) {
   static uint64_t round;
   bool any = false;
   round++;
@@ -215,7 +215,7 @@ static bool look(void) {
     const bool dead = is_dead(work);
     const bool ended = !dead && has_ended(work, round);
     if (!dead && !ended) {
-      if (!is_dead(work) && is_late(work)) get_stuck(work);
+      if (!is_dead(work) && is_late(work)) break_joined(work);
       link = &work->next;
       continue;
     }
@@ -268,7 +268,7 @@ static bool go_round(struct work *ready, struct work *dead) {
   struct work **last = &rill__comm_mpi_engine.active;
   while (*last != NULL) last = &(*last)->next;
   *last = ready;
-  return look() || any;
+  return poll_active() || any;
 }
 
 void *rill__comm_mpi_progress(void *unused) {

@@ -45,12 +45,13 @@ static rill_status check_arguments(struct comm_op *op) {
   rill_device device;
   COMM_TRY_RILL(rill_stream_device(op->stream, &device), "stream");
   COMM_REQUIRE(rill_device_equal(device, comm->device), RILL_ERROR_WRONG_DEVICE,
-               "the stream belongs to another device than rank %u" COMM_HINT "use a stream of the rank's own device",
+               "the stream belongs to a device other than that of rank %u" COMM_HINT
+               "use a stream of the rank's own device",
                comm->rank);
   COMM_REQUIRE(op->type >= RILL_COMM_INT8 && op->type <= RILL_COMM_BFLOAT16, RILL_ERROR_INVALID_ARGUMENT,
-               "type %u is none of RILL_COMM_INT8 ... RILL_COMM_BFLOAT16", op->type);
+               "type %u is not one of RILL_COMM_INT8 ... RILL_COMM_BFLOAT16", op->type);
   COMM_REQUIRE(op->op >= RILL_COMM_SUM && op->op <= RILL_COMM_AVERAGE, RILL_ERROR_INVALID_ARGUMENT,
-               "op %u is none of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN, _AVERAGE", op->op);
+               "op %u is not one of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN, _AVERAGE", op->op);
   const bool pair = op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
   COMM_REQUIRE(op->peer < comm->ranks, RILL_ERROR_OUT_OF_RANGE, "%s %u is outside the %u ranks", pair ? "peer" : "root",
                op->peer, comm->ranks);

@@ -55,7 +55,7 @@ rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight
 }
 
 /* Adds the flight to its communicator's list, after its operations were submitted. */
-static void take_off(struct comm_flight *flight) {
+static void watch_flight(struct comm_flight *flight) {
   struct comm *comm = flight->comm;
   flight->next = NULL;
   /* A failure needs no handling: if the device is lost, every later call reports it. */
@@ -79,7 +79,7 @@ void rill__comm_flights_end(struct comm_flight *flights, bool submitted) {
   while (flights != NULL) {
     struct comm_flight *flight = flights;
     flights = flight->next;
-    take_off(flight);
+    watch_flight(flight);
   }
 }
 

@@ -150,7 +150,7 @@ static const char *describe_fault(const struct place *place, uintptr_t p, size_t
   const bool before = p < place->bytes.begin, inside = is_in(place->bytes, p);
   const size_t bytes = inside ? size - (place->bytes.size - (p - place->bytes.begin)) : away;
   (void)snprintf(words, sizeof words, "%s%s%zu byte%s %s %s",
-                 away > FAR ? "in memory that rill does not know (rill_host_register tells it), " : "",
+                 away > FAR ? "in memory that rill does not know (register it with rill_host_register), " : "",
                  inside ? "the last " : "", bytes, bytes == 1 ? "" : "s", before ? "before" : "past the end of",
                  describe_place(place, text));
   return words;

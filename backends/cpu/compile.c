@@ -162,7 +162,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 /* ---- running ---- */
 
 /* Results of run_command other than an exit status; a status of 128 or more stands for a signal. */
-enum { DID_NOT_RUN = -1, NOBODY_KNOWS = -2 };
+enum { DID_NOT_RUN = -1, STATUS_UNKNOWN = -2 };
 
 /* Runs the compiler with its output in a log file.  Returns the exit status, or DID_NOT_RUN with errno set.  The
  * compiler gets a minimal environment, because variables that add include folders would change its output. */
@@ -204,7 +204,7 @@ static int run_command(const char *const *words, const char *path, const char *f
   while ((ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
   }
   if (ended < 0)
-    return NOBODY_KNOWS; /* the program reaps all children itself, so only the output files show the result */
+    return STATUS_UNKNOWN; /* the program reaps all children itself, so only the output files show the result */
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -371,11 +371,11 @@ static rill_status take_image(const struct place *place, const char *compiler, i
                               struct rill__compiled *result) {
   RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was killed by signal %d", compiler, ended - 128);
   RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
-               "%s exited with status %d: one of its programs cannot be run" RILL_HINT "rill_compile_log has more",
+               "%s exited with status %d: one of its programs cannot be run" RILL_HINT "see rill_compile_log for more",
                compiler, ended);
   const bool is_there = access(place->image, F_OK) == 0;
   const bool says_why = result->log != NULL && result->log[0] != '\0';
-  if (ended > 0 || (ended == NOBODY_KNOWS && !is_there && says_why)) return RILL_OK;
+  if (ended > 0 || (ended == STATUS_UNKNOWN && !is_there && says_why)) return RILL_OK;
   RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
                ended == 0 ? "status 0" : "a status that is unknown because this program handles or ignores SIGCHLD");
   result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);

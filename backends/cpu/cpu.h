@@ -22,7 +22,7 @@
 #include "backends/cpu/workers.h"
 
 /* A cooperative grid would need as many workers as it has blocks, because a worker runs a block to its end. */
-#define CPU_NO_COOPERATIVE "the cpu backend runs blocks one after another on its workers, not all at a time"
+#define CPU_NO_COOPERATIVE "the cpu backend runs blocks one after another on its workers, not all at once"
 
 extern const struct rill__backend rill__cpu_backend;
 extern const struct rill__stream_table rill__cpu_stream_table;

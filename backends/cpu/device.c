@@ -56,7 +56,7 @@ static bool cpu_device_supports(struct rill__device *device, uint32_t feature, c
   (void)device;
   if (feature == RILL_FEATURE_RTC) return rill__cpu_can_compile(why);
   static const char *const reasons[] = {
-    [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
+    [RILL_FEATURE_PEER] = "there is only one cpu device, so there is no other device's memory",
     [RILL_FEATURE_MANAGED] = "",
     [RILL_FEATURE_POOL] = "",
     [RILL_FEATURE_IPC] = "",

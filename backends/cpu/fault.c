@@ -78,7 +78,7 @@ static void handle(int number, siginfo_t *info, void *context) {
 /* ---- installing ---- */
 
 static struct cpu_lock fault_lock;
-static _Atomic bool ready; /* set when launches have nothing to prepare any more */
+static _Atomic bool ready; /* set when launches no longer have to prepare anything */
 static _Atomic int wanted; /* 1: yes, -1: no, 0: not determined yet */
 
 bool rill__cpu_is_sanitized(void) {

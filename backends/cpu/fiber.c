@@ -364,7 +364,7 @@ static void body(void) {
   }
 }
 
-/* Runs other fibers until the caller, which is queued, is ready and it is its turn. */
+/* Runs other fibers until the caller, which is queued, is ready and its turn comes. */
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
 #if RILL_CHECKS
   RILL_ASSERT(fibers->arrived == 0 || fibers->arrived < fibers->live,

@@ -91,7 +91,7 @@ static void destroy_plan(struct rill__object *object) {
 static void retain_node(struct node *node) { atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed); }
 static void retain_tree(struct tree *tree) { atomic_fetch_add_explicit(&tree->references, 1, memory_order_relaxed); }
 
-/* Takes ownership of the nodes, also if it fails. */
+/* Takes ownership of the nodes, even on failure. */
 static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, struct tree *nodes,
                                  struct rill__object *attached) {
   struct cpu_plan *plan = calloc(1, sizeof *plan);

@@ -150,7 +150,7 @@ static void *open_from_file(const char *folder, const char *name, const void *da
 
 /* Loads the image from a file that is removed at once, for systems without /proc, and for systems that do not execute
  * memory files. */
-static void *open_for_a_moment(const void *data, size_t size, char *why, size_t why_size) {
+static void *open_temporary_file(const void *data, size_t size, char *why, size_t why_size) {
   const char *folder = getenv("TMPDIR");
   if (folder == NULL || folder[0] != '/') folder = "/tmp";
   char path[PATH_SIZE];
@@ -181,7 +181,7 @@ rill_status rill__cpu_image_open(const char *name, const void *data, size_t size
   if (folder != NULL && folder[0] != '\0') return open_and_keep(folder, name, data, size, library);
   char first[400] = "", second[400] = "";
   *library = open_in_memory(data, size, kept, first, sizeof first);
-  if (*library == NULL) *library = open_for_a_moment(data, size, second, sizeof second);
+  if (*library == NULL) *library = open_temporary_file(data, size, second, sizeof second);
   if (*library != NULL) return RILL_OK;
   if (strcmp(first, second) == 0) {
     return rill__fail(RILL_ERROR_BACKEND, "image \"%s\" cannot be loaded: %s", name, first);

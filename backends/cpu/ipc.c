@@ -27,7 +27,8 @@ struct shared_file {
   uint64_t chance; /* random number in the file's name */
   uint8_t zero[32];
 };
-_Static_assert(sizeof(struct shared_file) == sizeof(struct rill__ipc_native), "what core carries");
+_Static_assert(sizeof(struct shared_file) == sizeof(struct rill__ipc_native),
+               "struct shared_file has the size of core's native handle");
 
 /* An exported allocation. */
 struct export {
@@ -194,7 +195,7 @@ rill_status rill__cpu_ipc_forget(void *p) {
 static rill_status cpu_fail_open(const struct shared_file *file, const char *why) {
   return rill__fail(RILL_ERROR_NOT_FOUND,
                     "the handle refers to nothing: process %d %s" RILL_HINT
-                    "keep what is exported until the others have opened and closed it",
+                    "keep the exported object until the other processes have opened and closed it",
                     (int)file->process, why);
 }
 
@@ -210,7 +211,7 @@ static rill_status open_file(const struct shared_file *file, int *fd) {
                          errno == EACCES ? "is another user's, or cannot be inspected" : "has ended, or freed it");
   }
   link[length] = '\0';
-  if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is another one");
+  if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is a different process");
   *fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be accessed from here");
 }
@@ -219,7 +220,7 @@ static rill_status map_file(int fd, const struct shared_file *file, size_t size,
   struct stat status;
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &status) != 0 || (uint64_t)status.st_ino != file->inode) {
-    return cpu_fail_open(file, "has freed it, or is another one");
+    return cpu_fail_open(file, "has freed it, or is a different process");
   }
   RILL_REQUIRE((uint64_t)status.st_size == file->size && whole_pages(size) == file->size, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is forged: it claims %zu bytes, but there are %llu", size,

@@ -85,7 +85,7 @@ static void call_helpers(struct cpu_job *job) {
 }
 
 static void run_parts(struct cpu_job *job, uint64_t first, uint64_t end) {
-  RILL_ASSERT(first < end && end <= job->parts, "what is taken is some of the parts");
+  RILL_ASSERT(first < end && end <= job->parts, "only parts of the job are run");
   job->run(job->op, first, end);
 #if RILL_CHECKS
   (void)atomic_fetch_add_explicit(&job->ran, end - first, memory_order_relaxed);
@@ -102,7 +102,7 @@ static bool leave_job(struct cpu_job *job) {
   }
   cpu_release(&rill__cpu_workers.lock);
   const bool last = atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
-  RILL_ASSERT(!last || atomic_load(&job->fallen) || atomic_load(&job->ran) == job->parts,
+  RILL_ASSERT(!last || atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
               "each part has been run exactly once when the last participant leaves");
   return last;
 }
@@ -162,7 +162,7 @@ static void cut_into_ranges(struct cpu_job *job) {
   for (job->shift = 0; job->length >> job->shift >= TAKEN_END - 2; job->shift++) {
   }
   job->round++;
-  RILL_ASSERT(job->round >> (64 - TAKEN_BITS) == 0, "a round fits into the word beside what is taken");
+  RILL_ASSERT(job->round >> (64 - TAKEN_BITS) == 0, "a round fits into the word with the number of taken parts");
 }
 
 /* A participant's position among the ranges. */
@@ -183,7 +183,7 @@ static uint64_t run_of_range(struct cpu_job *job, uint64_t range, uint64_t most)
   uint64_t seen = atomic_load_explicit(word, memory_order_relaxed), taken, size;
   do {
     taken = seen >> TAKEN_BITS == job->round ? seen % TAKEN_END : 0;
-    RILL_ASSERT(taken <= all && all < TAKEN_END, "no more of a range is taken than it has");
+    RILL_ASSERT(taken <= all && all < TAKEN_END, "no more parts of a range are taken than it has");
     if (taken == all) return 0;
     size = min_of(share_of(all - taken, 1), most);
   } while (!atomic_compare_exchange_weak_explicit(word, &seen, (job->round << TAKEN_BITS) + taken + size,
@@ -243,7 +243,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
   atomic_store_explicit(&job->ran, 0, memory_order_relaxed);
-  atomic_store_explicit(&job->fallen, false, memory_order_relaxed);
+  atomic_store_explicit(&job->faulted, false, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
   cpu_acquire(&rill__cpu_workers.lock);
   open_job(job); /* workers that are awake may help */
@@ -273,7 +273,7 @@ void rill__cpu_job_help(struct cpu_job *job) {
 }
 
 bool rill__cpu_job_abort(struct cpu_job *job) {
-  atomic_store_explicit(&job->fallen, true, memory_order_relaxed);
+  atomic_store_explicit(&job->faulted, true, memory_order_relaxed);
   atomic_store_explicit(&job->taken, job->parts, memory_order_relaxed);
   return leave_job(job);
 }

@@ -15,11 +15,11 @@
 static rill_status check_args(const rill_cpu_kernel *code, const struct rill__kernel *kernel) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(code->arg_count == source->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle says %u arguments, its image %u", kernel->name, source->arg_count,
+               "kernel \"%s\": the bundle describes %u arguments, but its image %u", kernel->name, source->arg_count,
                code->arg_count);
   for (uint32_t i = 0; i < code->arg_count; i++) {
     RILL_REQUIRE(code->arg_sizes[i] == source->args[i].size, RILL_ERROR_BACKEND,
-                 "kernel \"%s\": argument %u has %u bytes in the bundle, %u in its image", kernel->name, i + 1,
+                 "kernel \"%s\": argument %u has %u bytes in the bundle, but %u in its image", kernel->name, i + 1,
                  source->args[i].size, code->arg_sizes[i]);
   }
   RILL_REQUIRE(code->run_block != NULL || code->run_thread != NULL, RILL_ERROR_BACKEND,
@@ -171,7 +171,7 @@ static const char *check_and_note(const void *at, uint64_t size, const void *of,
 
 _Static_assert(RILL_CPU_READS == RILL__ACCESSED_READ && RILL_CPU_WRITES == RILL__ACCESSED_WRITE &&
                    RILL_CPU_UPDATES == RILL__ACCESSED_UPDATE && RILL_CPU_POLLS == RILL__ACCESSED_POLL,
-               "images name accesses as core does");
+               "images and core use the same numbers for kinds of accesses");
 
 static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state) {
   return check_and_note(at, size, of, state, 0);
@@ -333,11 +333,11 @@ static rill_status cpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_
 static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
   static const char *const reasons[] = {
     [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
-    [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches",
+    [RILL_ATTR_PRIORITY] = "the cpu backend supports priorities of streams, not of launches",
     [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel starts when the previous one has ended",
     [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events",
-    [RILL_ATTR_ACCESS_POLICY] = "a processor has no control over what its caches keep",
-    [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",
+    [RILL_ATTR_ACCESS_POLICY] = "a program cannot control what a processor's caches keep",
+    [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the cpu has a single memory synchronization domain",
     [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is ordinary memory",
   };
   _Static_assert(sizeof reasons / sizeof *reasons == RILL_ATTR_END_, "an answer for each attribute");

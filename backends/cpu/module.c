@@ -79,7 +79,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
                         RILL_CPU_IMAGE_MAGIC);
   } else if (table->version == 0 || table->version > RILL_CPU_IMAGE_VERSION) {
     status = rill__fail(RILL_ERROR_BACKEND,
-                        "image \"%s\" has version %u, this library reads up to %u" RILL_HINT
+                        "image \"%s\" has version %u, but this library reads up to %u" RILL_HINT
                         "use a newer rill, or the rillcc that came with this one",
                         name, table->version, RILL_CPU_IMAGE_VERSION);
   }

@@ -177,7 +177,7 @@ static void shrink(struct cpu_queue *queue) {
 
 /* Ends ownership of a queue that was found empty.  Returns true if work has arrived and the caller is the owner
  * again. */
-static bool go_on(struct cpu_queue *queue) {
+static bool leave_empty_queue(struct cpu_queue *queue) {
   const uint64_t done = queue->done; /* read now, because the next owner changes it */
   atomic_store(&queue->active, false);
   if (atomic_load(&queue->submitted) != done && !atomic_exchange(&queue->active, true)) return true;
@@ -206,7 +206,7 @@ bool rill__cpu_queue_take(struct cpu_queue *queue) {
 
 void rill__cpu_queue_cancel(struct cpu_queue *queue) {
   complete(queue);
-  if (go_on(queue)) rill__cpu_workers_push(queue);
+  if (leave_empty_queue(queue)) rill__cpu_workers_push(queue);
 }
 
 /* Returns the operation at the head, or NULL. */
@@ -237,7 +237,7 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
     struct cpu_op *op = first_op(queue);
     if (op == NULL) {
       if (queue->used) shrink(queue);
-      if (!go_on(queue)) return;
+      if (!leave_empty_queue(queue)) return;
       continue;
     }
     if (rill__cpu_workers_wants_other(queue->level, count)) {
@@ -250,10 +250,10 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
 }
 
 /* Hands the queue over if it has more operations. */
-static void hand_on_or_leave(struct cpu_queue *queue) {
+static void hand_over_or_leave(struct cpu_queue *queue) {
   while (first_op(queue) == NULL) {
     if (queue->used) shrink(queue);
-    if (!go_on(queue)) return;
+    if (!leave_empty_queue(queue)) return;
   }
   rill__cpu_workers_push(queue);
 }
@@ -266,7 +266,7 @@ void rill__cpu_queue_step(struct cpu_queue *queue) {
     if ((!cpu_is_lost(queue->device) || op->when_lost) && !op->run(queue, op)) return;
     finish(queue, op);
   }
-  hand_on_or_leave(queue);
+  hand_over_or_leave(queue);
 }
 
 void rill__cpu_queue_resume(struct cpu_queue *queue) {

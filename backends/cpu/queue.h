@@ -77,7 +77,7 @@ struct cpu_job {
 
   /* For assertions only. */
   _Atomic uint64_t ran; /* number of parts run */
-  _Atomic bool fallen;  /* a participant faulted, so `ran` lacks its parts */
+  _Atomic bool faulted; /* a participant faulted, so `ran` lacks its parts */
 };
 
 /* An element of a pairing heap: a tree in which no element's number is smaller than its parent's. */

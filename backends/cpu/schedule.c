@@ -258,7 +258,7 @@ static void take_turn(void) {
   answer();
 }
 
-void rill__cpu_schedule_fallen(const struct cpu_worker *worker) {
+void rill__cpu_schedule_drop_turn(const struct cpu_worker *worker) {
   cpu_acquire(&schedule.lock);
   worker->queue->job.open = false;
   if (schedule.holder != NULL && schedule.holder->worker == worker) take_turn();

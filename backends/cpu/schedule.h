@@ -65,7 +65,7 @@ bool rill__cpu_schedule_share(struct cpu_queue *queue, struct cpu_op *op, uint64
 bool rill__cpu_schedule_parts(struct cpu_queue *queue);
 
 /* Gives up the turn of a worker that faulted in its step; the caller ends the operation. */
-void rill__cpu_schedule_fallen(const struct cpu_worker *worker);
+void rill__cpu_schedule_drop_turn(const struct cpu_worker *worker);
 
 /* Wakes all waiting threads when the device is lost, and ends the remaining work without further requests. */
 void rill__cpu_schedule_abort(void);

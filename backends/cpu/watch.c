@@ -46,13 +46,13 @@ rill_status rill__cpu_workers_start_watcher(void) {
 
 /* ---- workers that faulted ---- */
 
-/* Hands the worker to the watcher and never returns.  The worker is not missed, because the watcher clears `watch`
- * before it reads `fallen`. */
+/* Hands the worker to the watcher and never returns.  The watcher does not overlook the worker, because it clears
+ * `watch` before it reads `faulted`. */
 _Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *public) {
   static _Atomic uint32_t never;
   struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;
-  worker->next_fallen = atomic_load(&rill__cpu_workers.fallen);
-  while (!atomic_compare_exchange_weak(&rill__cpu_workers.fallen, &worker->next_fallen, worker)) {
+  worker->next_faulted = atomic_load(&rill__cpu_workers.faulted);
+  while (!atomic_compare_exchange_weak(&rill__cpu_workers.faulted, &worker->next_faulted, worker)) {
   }
   atomic_store(&rill__cpu_workers.watch, 1);
   rill__cpu_wake_one(&rill__cpu_workers.watch);
@@ -64,22 +64,22 @@ static void clean_up_worker(struct cpu_worker *worker) {
   cpu_acquire(&rill__cpu_workers.lock);
   rill__cpu_workers_count_out(worker);
   cpu_release(&rill__cpu_workers.lock);
-  if (rill__cpu_scheduled) rill__cpu_schedule_fallen(worker);
+  if (rill__cpu_scheduled) rill__cpu_schedule_drop_turn(worker);
   const bool last = worker->job == NULL || rill__cpu_job_abort(worker->job);
   if (last) rill__cpu_queue_hand_on(worker->queue);
 }
 
 /* Reports the oldest fault first, because it is the cause of the others. */
 static void clean_up_faulted(void) {
-  struct cpu_workers_worker *list = atomic_exchange(&rill__cpu_workers.fallen, NULL), *fallen = NULL;
+  struct cpu_workers_worker *list = atomic_exchange(&rill__cpu_workers.faulted, NULL), *faulted = NULL;
   if (list == NULL) return;
   while (list != NULL) {
     struct cpu_workers_worker *const worker = list;
-    list = worker->next_fallen;
-    worker->next_fallen = fallen;
-    fallen = worker;
+    list = worker->next_faulted;
+    worker->next_faulted = faulted;
+    faulted = worker;
   }
-  for (; fallen != NULL; fallen = fallen->next_fallen) clean_up_worker(&fallen->public);
+  for (; faulted != NULL; faulted = faulted->next_faulted) clean_up_worker(&faulted->public);
   rill__cpu_queues_abort();
 }
 

@@ -13,7 +13,7 @@ enum {
 
 struct cpu_workers_worker {
   struct cpu_worker public;
-  struct cpu_workers_worker *next_asleep, *next_fallen;
+  struct cpu_workers_worker *next_asleep, *next_faulted;
   bool asleep; /* true while in the list */
   _Atomic uint32_t woken;
 };
@@ -39,8 +39,8 @@ extern struct cpu_workers {
   /* Read without the lock by spinning workers: one bit for each level with a ready queue, and CPU_JOBS_BIT. */
   _Alignas(64) _Atomic uint32_t work;
 
-  _Alignas(64) _Atomic uint32_t watch;         /* 1 while the watcher has to be awake */
-  _Atomic(struct cpu_workers_worker *) fallen; /* latest first */
+  _Alignas(64) _Atomic uint32_t watch;          /* 1 while the watcher has to be awake */
+  _Atomic(struct cpu_workers_worker *) faulted; /* latest first */
 } rill__cpu_workers;
 
 static inline uint32_t cpu_workers_processors(void) {

@@ -15,7 +15,8 @@ static inline int gpu_vendor_rtc_newest(int wanted) {
   for (int i = 0; i < count; i++) {
     if (archs[i] > newest && archs[i] <= wanted) newest = archs[i];
   }
-  return newest != 0 ? newest : wanted; /* older than all known ones: the compiler reports the error */
+  /* If the wanted architecture is older than all known ones, the compiler reports the error. */
+  return newest != 0 ? newest : wanted;
 }
 
 static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *option, size_t size) {

@@ -33,10 +33,9 @@
 #define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
 #define GPU_TAKES "a cubin, a fatbin or PTX"
 #define GPU_KNOWS_KERNEL_ARGS (gpu_api.function_parameter != NULL)
-#define GPU_KERNEL_ARGS_TEXT                                                                                        \
-  "the driver does not report the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc " \
-  "did "                                                                                                            \
-  "not bundle are not checked"
+#define GPU_KERNEL_ARGS_TEXT                                                                                      \
+  "before CUDA 12.4 the driver does not report the arguments of kernels, so those of images that rillcc did not " \
+  "bundle are not checked"
 /* kDLCUDA, kDLCUDAHost, kDLCUDAManaged */
 #define GPU_DLPACK \
   { 2, 3, 13, 1, 2, "1: the legacy default stream, 2: the per-thread one" }
@@ -73,7 +72,8 @@ typedef unsigned int gpu_word;
 
 #define GPU_MAX_THREADS_PER_DIM UINT64_C(0) /* the only limits are the dimensions of grid and block */
 
-/* The range on every GPU since Volta; valid until there is a context, which the driver needs for the query. */
+/* The range on every GPU since Volta.  It is used until there is a context, which the driver needs for the
+ * query. */
 #define GPU_PRIORITY_LEAST 0
 #define GPU_PRIORITY_GREATEST (-5)
 

@@ -5,10 +5,9 @@ static void gpu_after_fork_in_child(void) {
   gpu_forked = true;
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     if (gpu_devices[i] == NULL) continue;
-    rill__device_close(
-        gpu_devices[i], RILL_ERROR_NO_DEVICE,
-        "GPUs cannot be used in a process that was forked after they had been looked for; look for them in "
-        "the child only, or start it with exec");
+    rill__device_close(gpu_devices[i], RILL_ERROR_NO_DEVICE,
+                       "GPUs cannot be used in a process that was forked after a search for GPUs; search for GPUs only "
+                       "in the child, or start the child with exec");
   }
 }
 

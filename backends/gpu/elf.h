@@ -105,7 +105,7 @@ static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table
 }
 
 /* Adds the kernels among the defined and named symbols of the first section of type `table`.  `name_length` returns the
- * length of a kernel's name without the part that marks it as a kernel, or 0 if the symbol is no kernel.  Names may
+ * length of a kernel's name without the part that marks it as a kernel, or 0 if the symbol is not a kernel.  Names may
  * share bytes, but all names together must not be longer than the file. */
 typedef size_t gpu_elf_name_length(const Elf64_Sym *symbol, const char *name, size_t length);
 static inline const char *gpu_elf_read_kernels(const struct gpu_elf *elf, uint32_t table,

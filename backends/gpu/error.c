@@ -63,9 +63,10 @@ static const char *reason_of(gpu_result result) {
     case GPU_PEER_UNSUPPORTED: return "the device cannot access the other one's memory";
     case GPU_TOO_MANY_PEERS: return "the device has access to the maximum number of peers that the hardware allows";
     case GPU_HOST_MEMORY_REGISTERED:
-      return "some of the memory's pages are pinned already: allocated so, or registered by other code";
+      return "some of the memory's pages are pinned already: they were allocated as pinned memory, or registered by "
+             "other code";
     case GPU_LAUNCH_TOO_LARGE:
-      return "a block needs more registers or shared memory than there are" RILL_HINT "launch smaller blocks";
+      return "a block needs more registers or shared memory than the device has" RILL_HINT "launch smaller blocks";
     case GPU_COOPERATIVE_TOO_LARGE:
       return "the blocks of the cooperative grid cannot all run concurrently" RILL_HINT
              "rill_kernel_cooperative_blocks returns how many can, if nothing else uses the device";

@@ -231,7 +231,7 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   if (result != GPU_UPDATE_FAILURE) return gpu_fail(device, result, symbol);
   RILL_REQUIRE(part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
                "the driver of %s refuses the change (reason %u), and launches of a replacement could not be ordered "
-               "after those made before" RILL_HINT "instantiate the graph again",
+               "after the earlier launches" RILL_HINT "instantiate the graph again",
                device->name, (unsigned)why);
   RILL_TRY(replace_native(exec, graph, nodes, replaced));
   *taken = true;
@@ -257,7 +257,7 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
 }
 
 /* Completes a change that the driver applied only partly.  Called before a launch of the native object. */
-static rill_status mend(struct rill__graph_exec *exec) {
+static rill_status finish_partial_change(struct rill__graph_exec *exec) {
   struct replaced *replaced = NULL;
   if (RILL__LIKELY(!gpu_exec_of(exec)->half_changed)) return RILL_OK;
   RILL_TRY(begin_replacing(exec, 0, &replaced));
@@ -280,7 +280,7 @@ static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *o
 }
 
 /* Returns true if replaced parts still wait for the launch that the mark stands for. */
-static bool stays(const struct gpu_mark *mark) {
+static bool is_awaited_mark(const struct gpu_mark *mark) {
   return mark->recorded && atomic_load_explicit(&mark->references, memory_order_acquire) > 1;
 }
 
@@ -300,11 +300,11 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   struct gpu_stream *on = gpu_stream_of(stream);
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
-  RILL_TRY(mend(exec));
+  RILL_TRY(finish_partial_change(exec));
   if (part->unordered && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
     RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
-                 "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
-                 "launch it there again first");
+                 "the object's last launch was on another stream, and the driver has refused to mark its end" RILL_HINT
+                 "launch the object on that stream again first");
     const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
     if (!gpu_mark_is_over(part->mark->place)) {
       GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark->event, 0));
@@ -313,7 +313,7 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
   }
   struct gpu_mark *mark = part->mark;
-  if (part->marks && RILL__UNLIKELY(stays(mark))) RILL_TRY(new_mark(device, &mark));
+  if (part->marks && RILL__UNLIKELY(is_awaited_mark(mark))) RILL_TRY(new_mark(device, &mark));
   note_steps(exec, on, part);
   GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
   if (RILL__UNLIKELY(result != GPU_SUCCESS)) {
@@ -335,7 +335,7 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
   RILL_REQUIRE(gpu_api.graph_upload != NULL, RILL_ERROR_UNSUPPORTED,
                "the driver of %s uploads graphs at their first launch: it has no %s", device->name,
                gpu_symbols.graph_upload);
-  RILL_TRY(mend(exec));
+  RILL_TRY(finish_partial_change(exec));
   GPU_RUN(result, device, on->work_inside, graph_upload, (gpu_exec_of(exec)->native, on->native));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, graph_upload);
 }
@@ -343,7 +343,7 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
 static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (graph) return (uintptr_t)part->graph;
-  return part->half_changed ? 0 : (uintptr_t)part->native; /* would not run the present steps */
+  return part->half_changed ? 0 : (uintptr_t)part->native; /* 0, because the object would not run the present steps */
 }
 
 /* ---- changes ---- */
@@ -373,8 +373,8 @@ static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__
 }
 
 /* Changes a step by creating another native graph. */
-static rill_status set_anew(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation,
-                            struct replaced *replaced) {
+static rill_status set_in_new_graph(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation,
+                                    struct replaced *replaced) {
   struct rill__operation **operations = malloc(exec->count * sizeof(struct rill__operation *));
   RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes",
                exec->count);
@@ -393,7 +393,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   rill_status status = RILL_OK;
   if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
     if (!uses_operations(before)) status = begin_replacing(exec, 0, &replaced);
-    if (status == RILL_OK) status = set_anew(exec, step, operation, replaced);
+    if (status == RILL_OK) status = set_in_new_graph(exec, step, operation, replaced);
   }
   if (status == RILL_OK) replace_operation(replaced, before);
   end_replacing(exec, replaced);

@@ -3,7 +3,7 @@
 
 _Static_assert(sizeof(gpu_ipc_event) == sizeof(struct rill__ipc_native) &&
                    sizeof(gpu_ipc_memory) == sizeof(struct rill__ipc_native),
-               "the vendors' handles are what core carries");
+               "the vendors' handles have the size of core's native handle");
 
 /* Handles the codes with which drivers report that a handle refers to nothing, or to something that they cannot access.
  * Drivers use the same codes for forged handles. */
@@ -22,9 +22,9 @@ static rill_status gpu_fail_open(struct rill__device *device, gpu_result result,
     case OPERATING_SYSTEM: {
       const char *name = gpu_vendor_error_name(result);
       return rill__fail_native(RILL_ERROR_NOT_FOUND, result, name,
-                               "%s: the driver finds nothing for the handle: its process has ended, or released or "
-                               "freed what it exported, or cannot be accessed from here" RILL_HINT
-                               "keep what is exported until the others have opened and closed it",
+                               "%s: the driver finds nothing for the handle: the exporting process has ended, has "
+                               "released or freed the object, or cannot be accessed from here" RILL_HINT
+                               "keep the exported object until the other processes have opened and closed it",
                                symbol);
     }
     default: break;

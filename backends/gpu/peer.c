@@ -8,10 +8,10 @@ bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memor
   if (gpu_api.device_can_access_peer == NULL || gpu_api.enable_peer == NULL || gpu_api.disable_peer == NULL) {
     return false;
   }
-  *why = "the driver cannot say whether there is a way between the two";
+  *why = "the driver cannot say whether the two devices are connected";
   const gpu_device_handle from = gpu_device_of(device)->native, to = gpu_device_of(memory_of)->native;
   if (GPU_CALL(device_can_access_peer, (&can, from, to)) != GPU_SUCCESS) return false;
-  *why = "the driver says that there is no way between the two";
+  *why = "the driver says that the two devices are not connected";
   if (can == 0) return false;
   *why = "";
   return true;

@@ -48,7 +48,7 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
                (unsigned long long)stream->native, device->name);
   RILL_REQUIRE(owner != GPU_OWNER_OTHER_CONTEXT, RILL_ERROR_UNSUPPORTED,
                "native stream 0x%llx belongs to a context of %s that is not the primary one" RILL_HINT
-               "create the stream in the primary context, the only one that rill works in",
+               "create the stream in the primary context; rill works in no other context",
                (unsigned long long)stream->native, device->name);
   return RILL_OK;
 }

@@ -14,8 +14,7 @@ const char *gpu_read_parts(const void *data, size_t size, struct rill__image *ou
   if (rill__hip_is_compressed_bundle(data, size)) {
     /* the same text as in tools/rillcc_lib/offload.py */
     return "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without "
-           "--offload-compress, "
-           "which may stand in HIPCC_COMPILE_FLAGS_APPEND";
+           "--offload-compress, which HIPCC_COMPILE_FLAGS_APPEND may contain";
   }
   if (rill__hip_is_offload_bundle(data, size)) return rill__hip_offload_parts(data, size, out);
   const char *fault = rill__hip_code_object_check(data, size, target, out);

@@ -22,7 +22,7 @@ static inline uint64_t gpu_vendor_access_window(gpu_device_handle device) {
 }
 
 static inline bool gpu_vendor_has_cooperative(const char **why) {
-  *why = "the runtime has no hipModuleLaunchCooperativeKernel: HIP 5.2 has none, 5.7 has it";
+  *why = "the runtime has no hipModuleLaunchCooperativeKernel: HIP 5.2 lacks it, 5.7 has it";
   return gpu_api.launch_cooperative != NULL;
 }
 

@@ -157,7 +157,7 @@ static const char *read_metadata_args(struct reader kernel, struct rill__image *
   struct reader at;
   for (uint64_t left = enter_list(kernel, ".args", &at); left > 0; left--) {
     const struct value kind = get(at, ".value_kind"), size = get(at, ".size"), name = get(at, ".name");
-    if (size.kind != NUMBER || size.number > UINT32_MAX) return "its note has no size of an argument";
+    if (size.kind != NUMBER || size.number > UINT32_MAX) return "its note lacks the size of an argument";
     const size_t length = name.kind == TEXT && name.length <= RILL__NAME_MOST ? name.length : 0;
     if (!is_hidden(&kind)) {
       if (!rill__image_add_arg(out, name.text, length, (uint32_t)size.number)) return "no memory";
@@ -174,7 +174,7 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
   struct value name = get(kernel, ".symbol");
   if (name.kind != TEXT || name.length <= extra || name.length > RILL__NAME_MOST ||
       memcmp(name.text + name.length - extra, suffix, extra) != 0)
-    return "its note has no symbol of a kernel";
+    return "its note lacks the symbol of a kernel";
   if (memchr(name.text, '\0', name.length) != NULL) return "its note has a symbol with a zero byte inside";
   const char *fault = rill__image_read_kernel(out, name.text, name.length - extra, 0);
   if (fault != NULL) return fault;
@@ -187,7 +187,7 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
     for (int i = 0; i < 3; i++) {
       struct value size;
       if (!take_value(&at, &size) || size.kind != NUMBER || size.number == 0 || size.number > UINT32_MAX) {
-        return "its note has an impossible shape of a block";
+        return "its note has an impossible block shape";
       }
       needs->block[i] = (uint32_t)size.number;
     }

@@ -87,7 +87,7 @@ static void open_device_files(struct amd_machine *machine) {
 static void add_target(const struct amd_gpu *gpu, char *why, size_t size) {
   const uint32_t target = gpu->target;
   if (target == 0) {
-    gpu_append(why, size, "a GPU whose target it does not tell");
+    gpu_append(why, size, "a GPU whose target it does not report");
   } else {
     gpu_append(why, size, "gfx%u%x%x", target / 10000, target / 100 % 100, target % 100);
   }
@@ -106,13 +106,14 @@ static void add_group(gid_t group, char *why, size_t size) {
   struct group entry, *found = NULL;
   if (getgrgid_r(group, &entry, buffer, sizeof buffer, &found) == 0 && found != NULL) {
     gpu_append(why, size,
-               "is for members of group %s, and this process is none: usermod -aG %s USER, then log in again",
+               "is for members of group %s, and this process is not a member: usermod -aG %s USER, then log in again",
                found->gr_name, found->gr_name);
   } else {
-    gpu_append(why, size,
-               "is for members of group %u, which has no name here, and this process is none: a container needs "
-               "--group-add %u",
-               (unsigned)group, (unsigned)group);
+    gpu_append(
+        why, size,
+        "is for members of group %u, which has no name here, and this process is not a member: a container needs "
+        "--group-add %u",
+        (unsigned)group, (unsigned)group);
   }
 }
 
@@ -146,7 +147,7 @@ static void add_reason(const struct amd_machine *machine, bool has_runtime, uint
     add_refusal(machine->root, KFD, machine->kfd_code, why, size);
     if (machine->kfd_code == ENOENT) {
       gpu_append(why, size,
-                 machine->has_list ? ", though the kernel's driver is there: a container needs --device=" KFD
+                 machine->has_list ? ", although the kernel's driver is loaded: a container needs --device=" KFD
                                      " --device=/dev/dri"
                                    : ": there is no AMD GPU, or the kernel's driver, amdgpu, is not loaded");
     }

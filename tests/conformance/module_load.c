@@ -126,7 +126,7 @@ static void loads_images_of_older_versions(void) {
   for (uint32_t version = 1; version <= RILL_CPU_IMAGE_VERSION; version++) assert_ok(load_version(version));
   assert_fails_in("rill_module_load", load_version(RILL_CPU_IMAGE_VERSION + 1), RILL_ERROR_BACKEND);
   char text[64];
-  (void)snprintf(text, sizeof text, "has version %u, this library reads up to %u", RILL_CPU_IMAGE_VERSION + 1,
+  (void)snprintf(text, sizeof text, "has version %u, but this library reads up to %u", RILL_CPU_IMAGE_VERSION + 1,
                  RILL_CPU_IMAGE_VERSION);
   assert_says(text);
   assert_fails_in("rill_module_load", load_version(0), RILL_ERROR_BACKEND);

@@ -248,7 +248,7 @@ static void a_pair_without_a_way_says_why(void) {
   bool enabled = true;
   vendor_begin();
   assert_false(rill_device_can_access_peer(vendor.device, vendor.second, &why));
-  assert_string_equal(why, "the driver says that there is no way between the two");
+  assert_string_equal(why, "the driver says that the two devices are not connected");
   assert_fails(rill_device_enable_peer(vendor.device, vendor.second), RILL_ERROR_UNSUPPORTED);
   assert_says(why);
   assert_ok(rill_device_is_peer_enabled(vendor.device, vendor.second, &enabled));
@@ -257,7 +257,7 @@ static void a_pair_without_a_way_says_why(void) {
   assert_int_equal(vendor_calls("enable_peer") + vendor_calls("disable_peer"), 0);
   vendor.fake->fail_call(vendor_name("device_can_access_peer"), 0, 999);
   assert_false(rill_device_can_access_peer(vendor.device, vendor.second, &why));
-  assert_string_equal(why, "the driver cannot say whether there is a way between the two");
+  assert_string_equal(why, "the driver cannot say whether the two devices are connected");
   vendor.fake->clear();
 }
 

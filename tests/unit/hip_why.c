@@ -114,7 +114,7 @@ static void a_container_without_the_device(void) {
   assert_int_equal(remove(in_root("/dev/kfd")), 0);
   explain();
   assert_detail("node 1 of the kernel's list is gfx1031; /dev/dri/renderD128: can be opened");
-  assert_reason("/dev/kfd is missing, though the kernel's driver is there: a container needs --device=/dev/kfd "
+  assert_reason("/dev/kfd is missing, although the kernel's driver is loaded: a container needs --device=/dev/kfd "
                 "--device=/dev/dri");
   end();
 }
@@ -182,7 +182,7 @@ static void a_user_outside_the_group(void) {
   explain_refused("/dev/kfd", 0, 0660);
   (void)snprintf(
       expected, sizeof expected,
-      "/dev/kfd is for members of group %s, and this process is none: usermod -aG %s USER, then log in again",
+      "/dev/kfd is for members of group %s, and this process is not a member: usermod -aG %s USER, then log in again",
       group->gr_name, group->gr_name);
   assert_detail("/dev/kfd: Permission denied");
   assert_reason(expected);
@@ -190,9 +190,9 @@ static void a_user_outside_the_group(void) {
 
 static void a_group_without_a_name(void) {
   explain_refused("/dev/dri/renderD128", NAMELESS, 0660);
-  assert_reason(
-      "/dev/dri/renderD128 is for members of group 1234567, which has no name here, and this process is none: a "
-      "container needs --group-add 1234567");
+  assert_reason("/dev/dri/renderD128 is for members of group 1234567, which has no name here, and this process is not "
+                "a member: a "
+                "container needs --group-add 1234567");
 }
 
 /* The group may not open it, so that joining it is no help; or the process is in it. */
@@ -214,9 +214,10 @@ static void a_gpu_that_the_runtime_does_not_count(void) {
   explain();
   assert_detail("node 2 of the kernel's list is gfx90a; /dev/dri/renderD129: can be opened");
   assert_detail("HSA_OVERRIDE_GFX_VERSION is \"10.3.0\"");
-  assert_reason("the kernel lists gfx1031, gfx90a, gfx942 and a GPU whose target it does not tell, whose files can be "
-                "opened, and the runtime counts 0: a variable hides GPUs, or this version of the runtime does not "
-                "support all of them");
+  assert_reason(
+      "the kernel lists gfx1031, gfx90a, gfx942 and a GPU whose target it does not report, whose files can be "
+      "opened, and the runtime counts 0: a variable hides GPUs, or this version of the runtime does not "
+      "support all of them");
   end();
 }
 

@@ -157,11 +157,11 @@ static bool blame_group(struct doctor *doctor, const struct device_file *file, g
   if (doctor->in_container || entry == NULL) {
     (void)snprintf(command, sizeof command, "docker run --group-add %u ...", (unsigned)group);
     return DOCTOR_FAIL(doctor, file->area, "device_file_group", command,
-                       "%s is for members of group %u, and this process is none", file->file, (unsigned)group);
+                       "%s is for members of group %u, and this process is not a member", file->file, (unsigned)group);
   }
   (void)snprintf(command, sizeof command, "sudo usermod -aG %s \"$USER\" && newgrp %s", entry->gr_name, entry->gr_name);
   return DOCTOR_FAIL(doctor, file->area, "device_file_group", command,
-                     "%s is for members of group %s, and this process is none", file->file, entry->gr_name);
+                     "%s is for members of group %s, and this process is not a member", file->file, entry->gr_name);
 }
 
 bool doctor_blame_file(struct doctor *doctor, const struct device_file *file) {

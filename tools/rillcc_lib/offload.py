@@ -8,7 +8,7 @@ COMPRESSED = b"CCOB"
 # backends/hip/image.c says the same.
 COMPRESSED_TEXT = (
     "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without --offload-compress, "
-    "which may stand in HIPCC_COMPILE_FLAGS_APPEND"
+    "which HIPCC_COMPILE_FLAGS_APPEND may contain"
 )
 ELF = b"\x7fELF"
 
