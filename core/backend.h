@@ -493,7 +493,7 @@ struct rill__graph_table {
   /* Submits the graph to the stream, ordered after earlier launches of the same object, including those on other
    * streams. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
-  /* Replaces the operations of later launches.  Where `operations[i]` and `exec->steps[i].operation` differ, later
+  /* Replaces the operations of later launches.  If `operations[i]` and `exec->steps[i].operation` differ, later
    * launches run `operations[i]`: an operation of the same kind, or a kernel, copy or fill that replaces an empty one.
    * `attached` replaces `exec->attached`.  After the call core references the new operations and drops its references
    * to the old ones, so the backend must reference everything that earlier launches still use.  On failure nothing has

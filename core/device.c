@@ -194,7 +194,7 @@ enum { WORKERS_MOST = 1024 };
 
 static rill_status check_has_workers(const struct rill__device *device) {
   RILL_REQUIRE(device->backend->device->get_workers != NULL, RILL_ERROR_UNSUPPORTED,
-               "%s runs its work by itself, without threads of this process", device->name);
+               "%s does not run its work on threads of this process", device->name);
   return RILL_OK;
 }
 

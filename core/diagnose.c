@@ -30,7 +30,7 @@ rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *
   return RILL_OK;
 }
 
-/* Checks the buffer for a text.  `*size` is the room of the caller on entry, and the size that is needed afterwards. */
+/* Checks the buffer for a text.  `room`: the size of the caller's buffer. */
 static rill_status check_text_room(const char *text, const size_t *size, size_t room) {
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
   RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);

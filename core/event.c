@@ -48,7 +48,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_TRY(rill__event_new(d, o.label, &event));
   event->native = native;
   event->imported = true;
-  event->timing = true; /* only the driver knows whether the event has timing, and is queried when that matters */
+  event->timing = true; /* only the driver knows whether the event has timing; it is queried when that matters */
   rill_status status = RILL_DISPATCH(event, event, import, event);
   if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
   if (status != RILL_OK) {
@@ -183,8 +183,8 @@ rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
 
 /* ---- notifications of the host ---- */
 
-/* Checks that the file is an eventfd, by the name that the kernel gives it.  Where /proc is not mounted, any open file
- * is accepted. */
+/* Checks that the file is an eventfd, by the name that the kernel gives it.  If /proc is not mounted, any open file is
+ * accepted. */
 static rill_status check_eventfd(int fd) {
   char path[64], name[128];
   RILL_REQUIRE(fcntl(fd, F_GETFD) >= 0, RILL_ERROR_INVALID_ARGUMENT, "fd %d is not open", fd);

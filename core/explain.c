@@ -50,7 +50,7 @@ static void explain_operations(uint64_t id, const struct rill__operation_list *l
       continue;
     }
     if (operation->missing > 0)
-      rill__text_add(text, "\n  %llu operations are not recorded any more", (unsigned long long)operation->missing);
+      rill__text_add(text, "\n  %llu operations are no longer recorded", (unsigned long long)operation->missing);
     rill__text_add(text, "\n  %s operation %llu: ", shown == 1 ? "not known to be complete:" : "then",
                    (unsigned long long)operation->sequence + 1);
     rill__operation_describe(text, operation);
@@ -63,7 +63,7 @@ static void explain_calls(uint64_t stream, const char *before, const char *after
   struct rill__host_call_seen call;
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
     if (!rill__call_at(i, &call) || call.stream != stream) continue;
-    rill__text_add(text, "%sthe host call of the function at 0x%llx%s runs, for %.1f s%s", before,
+    rill__text_add(text, "%sthe host call of the function at 0x%llx%s has been running for %.1f s%s", before,
                    (unsigned long long)call.fn, stream == 0 ? ", a node of a graph," : "", seconds_since(call.since),
                    after);
   }
@@ -79,7 +79,7 @@ static void explain_one(struct rill__stream *stream, const struct rill__operatio
   }
   rill__text_add(text, ": %llu operations submitted, %llu known to be complete",
                  (unsigned long long)rill__stream_submitted(stream), (unsigned long long)rill__stream_known(stream));
-  if (!rill__settings()->records) rill__text_add(text, "\n  RILL_RECORD=0: nothing tells which");
+  if (!rill__settings()->records) rill__text_add(text, "\n  RILL_RECORD=0: the operations are not recorded");
   explain_operations(stream->base.id, list, text);
   explain_calls(stream->base.id, "\n  ", "", text);
   rill__held_explain(stream, text);
@@ -93,12 +93,12 @@ static void explain_wait(const struct rill__host_wait *wait, struct rill__text *
   const struct rill__object *object = rill__find(wait->object, (enum rill__kind)(wait->object >> 56));
   if (wait->freed != 0) {
     rill__text_add(text,
-                   "a thread is in rill_free of 0x%llx, which waits for work that may use the memory, for %.1f s\n",
+                   "a thread has been in rill_free of 0x%llx for %.1f s, waiting for work that may use the memory\n",
                    (unsigned long long)wait->freed, seconds);
     return;
   }
-  rill__text_add(text, "a thread waits for %s, for %.1f s\n",
-                 object != NULL ? rill__name_of(object).text : "what was released", seconds);
+  rill__text_add(text, "a thread has been waiting for %s for %.1f s\n",
+                 object != NULL ? rill__name_of(object).text : "a released object", seconds);
 }
 
 /* Adds the waits for one object, or for all objects of a device. */
@@ -169,7 +169,7 @@ static void report_wait(const struct rill__host_wait *wait) {
   rill__enter_epoch(rill__self);
   struct rill__device *const device = rill__find(wait->device, RILL__DEVICE);
   rill__leave(&rill__self);
-  rill__text_add(&text, "rill: RILL_DEADLINE: a wait of the host takes longer than %.1f s\n", (double)deadline / 1e9);
+  rill__text_add(&text, "rill: RILL_DEADLINE: a host wait is taking longer than %.1f s\n", (double)deadline / 1e9);
   if (device != NULL) rill__explain_device(device, &text);
   print_report(&text);
 }

@@ -1,4 +1,4 @@
-/* Reports of what streams are doing, for people. */
+/* Human-readable reports of what streams are doing. */
 #ifndef RILL_CORE_EXPLAIN_H
 #define RILL_CORE_EXPLAIN_H
 

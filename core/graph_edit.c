@@ -118,7 +118,7 @@ struct change {
   struct rill__operation *operation;
 };
 
-/* Creates the launch.  What the caller does not set is taken from the node's launch. */
+/* Creates the launch.  Everything that the caller does not set is taken from the node's launch. */
 static rill_status change_kernel(struct rill__thread *self, struct change *change) {
   const rill_graph_node_params *params = change->params;
   const struct rill__launch *before = &change->before->launch;
@@ -131,12 +131,10 @@ static rill_status change_kernel(struct rill__thread *self, struct change *chang
   const bool same = kernel == before->kernel;
   rill_launch shape = RILL_LAUNCH_INIT;
   if (params->launch == NULL) {
-    RILL_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL, and the kernel is another one: \"%s\"",
-                 kernel->name);
-    RILL_REQUIRE(
-        before->extras == NULL, RILL_ERROR_UNSUPPORTED,
-        "launch is NULL, and that of the node has attributes or constants, which belong to it as it is" RILL_HINT
-        "give the whole launch");
+    RILL_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL, but the kernel changes to \"%s\"", kernel->name);
+    RILL_REQUIRE(before->extras == NULL, RILL_ERROR_UNSUPPORTED,
+                 "launch is NULL, but the node's launch has attributes or constants, which are not copied to a new "
+                 "launch" RILL_HINT "pass the complete launch");
     read_launch(change->before, &shape);
   }
   const bool keeps = same && params->args == NULL;
@@ -238,7 +236,7 @@ static rill_status change_node(struct rill__thread *self, struct change *change,
   change->stream.member.collect = &change->operation;
   RILL_TRY(make_operation(self, change));
   RILL_REQUIRE(change->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "nothing would be left to do for the node" RILL_HINT "remove it (rill_graph_remove_node)");
+               "the node would have nothing to do" RILL_HINT "remove it (rill_graph_remove_node)");
   return put_in_node(change->graph, node, &change->operation);
 }
 

@@ -7,9 +7,9 @@ static rill_status check_access(const void *p, size_t size, uint32_t access) {
   const uint32_t known = RILL_ORDER_READ | RILL_ORDER_WRITE;
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
   RILL_REQUIRE(access != 0 && (access & ~known) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "access 0x%x is none of RILL_ORDER_READ, RILL_ORDER_WRITE and both", access);
-  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE, "%zu bytes at %p pass the end of memory",
-               size, p);
+               "access is 0x%x, but must be RILL_ORDER_READ, RILL_ORDER_WRITE or both", access);
+  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE,
+               "%zu bytes at %p extend past the end of the address space", size, p);
   return RILL_OK;
 }
 

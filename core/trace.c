@@ -29,7 +29,7 @@ rill_status rill_range_push(const char *name) {
 
 rill_status rill_range_pop(void) {
   RILL_ENTER();
-  RILL_REQUIRE(self->ranges > 0, RILL_ERROR_INVALID_ARGUMENT, "the thread has no range");
+  RILL_REQUIRE(self->ranges > 0, RILL_ERROR_INVALID_ARGUMENT, "the thread has no open range");
   self->ranges--;
   rill__timeline_range_pop();
   return RILL_OK;

@@ -101,7 +101,7 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
   RILL_TRY(check_form(out));
   RILL_REQUIRE(out->kind == kind, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is of %s, not of %s" RILL_HINT
-               "memory goes to rill_memory_ipc_import, an event to rill_event_ipc_import",
+               "import memory with rill_memory_ipc_import, and an event with rill_event_ipc_import",
                name_of_kind(out->kind), name_of_kind(kind));
   const bool plausible = kind == RILL__IPC_MEMORY ? out->offset < out->size : out->size == 0 && out->offset == 0;
   RILL_REQUIRE(plausible, RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: %s at offset %llu of %llu bytes",
@@ -115,10 +115,11 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
                "open it on the device of its exporter; rill_device_get_info has the UUID",
                out->device[0], out->device[1], out->device[2], out->device[3], device->name, identity[0], identity[1],
                identity[2], identity[3]);
-  RILL_REQUIRE(out->exporter != this_process(), RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is of this process itself: no driver opens %s where it was exported" RILL_HINT
-               "use the exported object itself; handles are for other processes",
-               name_of_kind(kind));
+  RILL_REQUIRE(
+      out->exporter != this_process(), RILL_ERROR_INVALID_ARGUMENT,
+      "the handle was exported by this process: no driver can open %s in the process that exported it" RILL_HINT
+      "use the exported object itself; handles are for other processes",
+      name_of_kind(kind));
   return RILL_OK;
 }
 

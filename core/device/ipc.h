@@ -35,8 +35,8 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
 /* Returns the check of the present bytes. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content);
 
-/* Fails if the device is lost or does not support the feature, RILL_FEATURE_IPC or RILL_FEATURE_EVENT_IPC; UNSUPPORTED
- * comes with the device's reason. */
+/* Fails if the device is lost or does not support the feature, RILL_FEATURE_IPC or RILL_FEATURE_EVENT_IPC.  The text of
+ * UNSUPPORTED contains the device's reason. */
 rill_status rill__ipc_check_able(struct rill__device *device, uint32_t feature);
 
 #endif

@@ -66,7 +66,7 @@ rill_status rill__fail_lost(struct rill__device *device) {
   const char *const operations = rill__core(device)->cause.operations;
   return rill__fail_native(status, rill__core(device)->cause.code, rill__core(device)->cause.name,
                            "%s is lost: %s%s" RILL_HINT
-                           "the process cannot use this device again; end it, or use another device",
+                           "the process cannot use this device again; restart the program, or use another device",
                            device->name, rill__core(device)->cause.text, operations != NULL ? operations : "");
 }
 
@@ -97,13 +97,13 @@ rill_status rill__device_activate(struct rill__device *device) {
 
 rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b) {
   RILL_REQUIRE(a->device->backend == b->device->backend, RILL_ERROR_WRONG_BACKEND,
-               "%s is of %s, %s of %s" RILL_HINT "order work across backends with host waits", rill__name_of(a).text,
-               a->device->name, rill__name_of(b).text, b->device->name);
+               "%s belongs to %s, but %s to %s" RILL_HINT "order work across backends with host waits",
+               rill__name_of(a).text, a->device->name, rill__name_of(b).text, b->device->name);
   return RILL_OK;
 }
 
 rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) {
   RILL_TRY(rill__check_same_backend(a, b));
-  return rill__fail(RILL_ERROR_WRONG_DEVICE, "%s is of %s, %s of %s", rill__name_of(a).text, a->device->name,
+  return rill__fail(RILL_ERROR_WRONG_DEVICE, "%s belongs to %s, but %s to %s", rill__name_of(a).text, a->device->name,
                     rill__name_of(b).text, b->device->name);
 }

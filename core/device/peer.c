@@ -12,7 +12,7 @@ static uint64_t peer_bit(const struct rill__device *device) {
 bool rill__peer_can_access(struct rill__device *device, struct rill__device *memory_of, const char **why) {
   *why = "";
   if (device == memory_of) return true;
-  *why = "the devices are of two backends";
+  *why = "the devices belong to two backends";
   if (device->backend != memory_of->backend) return false;
   *why = "devices of this backend do not access each other's memory";
   if (device->backend->device->can_access_peer == NULL) return false;

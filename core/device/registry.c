@@ -94,7 +94,7 @@ static void find_devices(struct rill__search *search) {
     struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
     if (device == NULL) {
       explain_failed_setup(search);
-      break; /* the ordinals have to stay the vendor's */
+      break; /* the ordinals must stay equal to the vendor's */
     }
     search->devices[search->count++] = device;
   }
@@ -105,7 +105,7 @@ static void find_devices(struct rill__search *search) {
 const struct rill__search *rill__backend_search(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
-  RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes its time to start");
+  RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes long to start");
   RILL_WITHOUT_CANCEL();
   rill__registry_lock();
   while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &registry_lock);
@@ -146,8 +146,8 @@ void rill__registry_after_fork(void) {
     /* a vendor's library cannot be initialized twice */
     search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN;
     (void)snprintf(search->why, sizeof search->why,
-                   "the process was forked while another thread looked for devices; look for them in the child only, "
-                   "or start it with exec");
+                   "the process was forked while another thread searched for devices; search for devices only in the "
+                   "child, or start the child with exec");
   }
 }
 
@@ -221,7 +221,7 @@ static rill_status open_gpu(const char *name, const char *origin, struct rill__d
   if (*out != NULL) return RILL_OK;
   if (left == ordinal) return fail_no_gpu(name);
   RILL_REQUIRE(ordinal - left != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 GPU, gpu:0", origin, name);
-  return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name,
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, starting with gpu:0", origin, name,
                     (unsigned)(ordinal - left));
 }
 
@@ -238,8 +238,8 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
   const char *separator = search->why[0] != '\0' ? "; " : "";
   RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0%s%s", origin,
                name, backend, separator, search->why);
-  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on%s%s", origin, name,
-               search->count, backend, separator, search->why);
+  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, starting with %s:0%s%s", origin,
+               name, search->count, backend, separator, search->why);
   *out = search->devices[ordinal];
   return RILL_OK;
 }
@@ -270,5 +270,5 @@ rill_status rill__backend_find(uint32_t id, size_t *out) {
   for (int i = 0; absent[i].name != NULL; i++) {
     RILL_REQUIRE(absent[i].id != id, RILL_ERROR_NO_DEVICE, "the %s backend is not built in", absent[i].name);
   }
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "backend %u is none of RILL_BACKEND_*", id);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "backend %u is not one of RILL_BACKEND_*", id);
 }

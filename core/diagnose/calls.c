@@ -35,7 +35,7 @@ struct rill__running_call *rill__call_begin(uint64_t stream, rill_host_fn fn) {
       continue;
     }
     const uint64_t number = atomic_load_explicit(&call->number, memory_order_relaxed);
-    RILL_ASSERT(number % 2 == 0, "nobody reads a place that nobody has as a call that runs");
+    RILL_ASSERT(number % 2 == 0, "a free place is never read as a running call");
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&call->stream, stream, memory_order_relaxed);
     atomic_store_explicit(&call->fn, address_of(fn), memory_order_relaxed);

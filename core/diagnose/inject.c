@@ -105,7 +105,7 @@ static bool refuse_word(struct rules_reader *reader, const char *begin, const ch
     const int length = snprintf(list + used, sizeof list - used, ", %s", last);
     if (length > 0 && (size_t)length < sizeof list - used) used += (size_t)length;
   }
-  return refuse_rule(reader, begin, "\"%.*s\" is no call; there are any%s", printed(begin, end), begin, list);
+  return refuse_rule(reader, begin, "\"%.*s\" is not a call; the calls are any%s", printed(begin, end), begin, list);
 }
 
 /* Reads the value after "=" that rules of the word have. */
@@ -118,15 +118,15 @@ static bool read_rule_value(struct rules_reader *reader, enum rill__fault_value 
     case RILL__FAULT_STATUS:
       rule->status = RILL_ERROR_BACKEND;
       if (given && !find_status(begin, end, &rule->status))
-        return refuse_rule(reader, begin, "\"%.*s\" is no status of a failure, such as out_of_memory",
-                           printed(begin, end), begin);
+        return refuse_rule(reader, begin, "\"%.*s\" is not an error status such as out_of_memory", printed(begin, end),
+                           begin);
       break;
     case RILL__FAULT_TIME: {
       char text[32];
       uint64_t ns = 0;
       (void)snprintf(text, sizeof text, "%.*s", (int)(end - begin < 31 ? end - begin : 31), begin);
       if (!rill__settings_duration(text, &ns) || ns > INT64_MAX)
-        return refuse_rule(reader, begin, "\"%.*s\" is no time; write =250ms or =2s", printed(begin, end), begin);
+        return refuse_rule(reader, begin, "\"%.*s\" is not a time; write =250ms or =2s", printed(begin, end), begin);
       rule->value = (int64_t)ns;
       break;
     }
@@ -135,7 +135,7 @@ static bool read_rule_value(struct rules_reader *reader, enum rill__fault_value 
       const char *at = begin + (negative || *begin == '+');
       uint64_t number = 0;
       if (!given || !read_natural(&at, &number) || at != end || number > INT32_MAX)
-        return refuse_rule(reader, begin, "\"%.*s\" is no number; write =+3 or =-1", printed(begin, end), begin);
+        return refuse_rule(reader, begin, "\"%.*s\" is not a number; write =+3 or =-1", printed(begin, end), begin);
       rule->value = negative ? -(int64_t)number : (int64_t)number;
       break;
     }
@@ -155,7 +155,7 @@ static bool read_when(struct rules_reader *reader, enum rill__fault_value kind, 
   if (strncmp(begin, "p=", 2) == 0) {
     reader->at += 2;
     if (!read_chance(&reader->at, &rule->chance))
-      return refuse_rule(reader, begin + 2, "\"%.*s\" is no probability from 0 to 1", printed(begin + 2, end),
+      return refuse_rule(reader, begin + 2, "\"%.*s\" is not a probability from 0 to 1", printed(begin + 2, end),
                          begin + 2);
   } else {
     if (!read_natural(&reader->at, &rule->first) || rule->first == 0)
@@ -165,8 +165,8 @@ static bool read_when(struct rules_reader *reader, enum rill__fault_value kind, 
     reader->at += rule->onwards;
   }
   if (reader->at != end && *reader->at != '=')
-    return refuse_rule(reader, reader->at, "\"%.*s\" is not expected after when a call fails", printed(reader->at, end),
-                       reader->at);
+    return refuse_rule(reader, reader->at, "\"%.*s\" is not expected after the number or probability",
+                       printed(reader->at, end), reader->at);
   return read_rule_value(reader, kind, end, rule);
 }
 
@@ -175,7 +175,7 @@ static bool read_rule(struct rules_reader *reader, const char *end, struct rill_
   const char *colon = end, *word_end = begin;
   while (colon > begin && *colon != ':') colon--; /* the last colon, because names of devices contain one */
   if (colon == begin)
-    return refuse_rule(reader, begin, "\"%.*s\" is no rule; write alloc:3=out_of_memory, record:p=0.01 or seed=1",
+    return refuse_rule(reader, begin, "\"%.*s\" is not a rule; write alloc:3=out_of_memory, record:p=0.01 or seed=1",
                        printed(begin, end), begin);
   while (word_end < colon && *word_end != '@') word_end++;
   enum rill__fault_value kind = RILL__FAULT_STATUS;
@@ -190,7 +190,7 @@ static bool read_rule(struct rules_reader *reader, const char *end, struct rill_
   if (word_end != colon) {
     const char *const label = word_end + 1;
     if (label == colon || colon - label >= RILL__FAULT_LABEL)
-      return refuse_rule(reader, label, "a label has 1 to %d bytes, this one %zu", RILL__FAULT_LABEL - 1,
+      return refuse_rule(reader, label, "a label has 1 to %d bytes, but this one has %zu", RILL__FAULT_LABEL - 1,
                          (size_t)(colon - label));
     (void)snprintf(rule->label, sizeof rule->label, "%.*s", (int)(colon - label), label);
   }
@@ -209,7 +209,7 @@ bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *wh
       const char *const number = reader.at + 5;
       reader.at = number;
       if (!read_natural(&reader.at, &out->seed) || reader.at != end)
-        return refuse_rule(&reader, number, "\"%.*s\" is no seed, which is a number", printed(number, end), number);
+        return refuse_rule(&reader, number, "\"%.*s\" is not a seed, which is a number", printed(number, end), number);
     } else if (reader.at != end) {
       if (out->count == RILL__FAULT_RULES)
         return refuse_rule(&reader, reader.at, "more than %d rules", RILL__FAULT_RULES);

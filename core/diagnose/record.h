@@ -65,7 +65,7 @@ rill__entry_begin(struct rill__recorder *recorder, uint64_t written, struct rill
 /* Publishes an entry, the one after `written`. */
 static inline __attribute__((always_inline)) void rill__entry_end(struct rill__recorder *recorder, uint64_t written) {
   RILL_ASSERT(rill__self != NULL && atomic_load(&rill__self->recorder) == recorder,
-              "a recorder is written by the thread that has its record alone");
+              "only the thread that has a recorder's record writes to the recorder");
   RILL_ASSERT(atomic_load_explicit(&recorder->written, memory_order_relaxed) == written,
               "no other thread has written an entry meanwhile");
   atomic_store_explicit(&recorder->written, written + 1, memory_order_release);

@@ -203,7 +203,7 @@ static void report_operation(struct rill__text *text, const struct rill__operati
   const struct rill__name name = rill__stream_name(operation->stream);
   const unsigned long long number = operation->sequence + 1;
   if (operation->missing > 0) {
-    rill__text_add(text, "\n%s: %llu operations before the next are not recorded any more", name.text,
+    rill__text_add(text, "\n%s: %llu operations before the next are no longer recorded", name.text,
                    (unsigned long long)operation->missing);
   }
   rill__text_add(text, "\n%s: operation %llu: ", name.text, number);

@@ -36,7 +36,7 @@ void rill__operation_describe(struct rill__text *text, const struct rill__operat
 struct rill__name rill__stream_name(uint64_t id);
 
 /* Appends lines, each after a newline, about the device's work since the last completion that was seen; appends nothing
- * if there is none.  The last line counts those that do not fit. */
+ * if there is none.  The last line counts the operations that do not fit. */
 void rill__operations_report(const struct rill__device *device, struct rill__text *text);
 
 #endif

@@ -46,7 +46,8 @@ static void read_checks(const char *list, uint32_t *checks, struct complaint *co
     const uint32_t check = rill__check_of(list, length);
     *checks |= check;
     if (check == 0 && length > 0) {
-      complain(complaint, "rill: RILL_CHECK: \"%.*s\" is no check; there are ", (int)(length < 60 ? length : 60), list);
+      complain(complaint, "rill: RILL_CHECK: \"%.*s\" is not a check; the checks are ",
+               (int)(length < 60 ? length : 60), list);
       for (size_t i = 0; i < CHECK_WORDS; i++) {
         complain(complaint, "%s%s", i == 0 ? "" : i + 1 == CHECK_WORDS ? " and " : ", ", check_words[i]);
       }
@@ -138,11 +139,11 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   out->records = parse_switch("RILL_RECORD", get("RILL_RECORD"), true, &complaint);
   const char *const deadline = get("RILL_DEADLINE");
   if (deadline != NULL && deadline[0] != '\0' && !rill__settings_duration(deadline, &out->deadline_ns))
-    complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
+    complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is not a time; write 30s, 500ms or 2min\n", deadline);
   const char *const signal = get("RILL_REPORT_SIGNAL");
   out->report_signal = signal != NULL ? parse_signal(signal) : 0;
   if (signal != NULL && signal[0] != '\0' && out->report_signal == 0)
-    complain(&complaint, "rill: RILL_REPORT_SIGNAL: \"%.60s\" is none of HUP, QUIT, USR1 and USR2\n", signal);
+    complain(&complaint, "rill: RILL_REPORT_SIGNAL: \"%.60s\" is not HUP, QUIT, USR1 or USR2\n", signal);
   const char *const faults = get("RILL_FAULT");
   if (faults != NULL && faults[0] != '\0') {
     struct rill__fault_rules rules;
@@ -159,8 +160,8 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   if (schedule != NULL && schedule[0] != '\0') {
     out->schedules = parse_schedule(schedule, &out->schedule_seed);
     if (!out->schedules)
-      complain(&complaint, "rill: RILL_CPU_SCHEDULE: \"%.60s\" is no schedule; write seed:N with a number, or seed\n",
-               schedule);
+      complain(&complaint,
+               "rill: RILL_CPU_SCHEDULE: \"%.60s\" is not a schedule; write seed:N with a number, or seed\n", schedule);
   }
 }
 

@@ -60,8 +60,8 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
                       rill__name_of(&stream->base).text);
   }
   const struct rill__graph_table *table = stream->base.device->backend->graph;
-  /* The stream is diverted before the driver starts to capture it, so no submission reaches the driver as a part of
-   * what other code submits. */
+  /* The stream is diverted before the driver starts to capture it, so the driver captures no submission of rill as work
+   * of other code. */
   member->others = table->foreign_begin != NULL && atomic_load(&stream->foreign);
   const rill_status status = member->others ? RILL_DISPATCH(stream, graph, foreign_begin, stream) : RILL_OK;
   if (status != RILL_OK) {
@@ -93,8 +93,8 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
     *member->collect = operation;
     return RILL_OK;
   }
-  /* An explicit node, added while a capture adds to the same graph: if the capture failed, truncating its nodes would
-   * remove this one. */
+  /* This is an explicit node, added while a capture adds to the same graph.  If the capture failed, truncating its
+   * nodes would remove this node. */
   if (member->capture == NULL && member->graph->capture != NULL) {
     rill__operation_unref(operation);
     return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
@@ -141,7 +141,7 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   RILL_ASSERT_GRAPHS_LOCKED();
 #if RILL_CHECKS
   for (const struct rill__capture_member *member = members; member != NULL; member = member->next) {
-    RILL_ASSERT(member->capture == capture && member->graph == capture->graph, "a member is of one capture");
+    RILL_ASSERT(member->capture == capture && member->graph == capture->graph, "a member belongs to one capture");
     RILL_ASSERT(rill__core(member->stream)->member == member && rill__is_captured(member->stream),
                 "submissions to a member are diverted");
   }
@@ -267,8 +267,8 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-/* Adds nodes for the work that other code has submitted to any member.  Fails only for another cause than an invalid
- * capture, which `broken` already notes. */
+/* Adds nodes for the work that other code has submitted to any member.  Fails only for causes other than an invalid
+ * capture, which `broken` already records. */
 static rill_status take_all_foreign(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
     const rill_status status = rill__member_take_foreign(member, false);
@@ -456,7 +456,7 @@ static rill_status add_to_place(const struct rill__graph *graph, struct rill__pl
   struct rill__graph_node *found = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", graph, &found));
   RILL_REQUIRE(rill__graph_of(found) == graph, RILL_ERROR_INVALID_ARGUMENT,
-               "node 0x%llx is a node of another graph than the capture's", (unsigned long long)node.id);
+               "node 0x%llx belongs to a graph other than the capture's", (unsigned long long)node.id);
   RILL_TRY(rill__graph_node_check(found, "node"));
   return rill__place_add(place, (struct rill__place){ found, NULL }) ? RILL_OK : rill__capture_no_memory();
 }

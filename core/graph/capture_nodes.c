@@ -112,7 +112,7 @@ static rill_status add_exec(struct rill__capture_member *member, const struct ri
     rill__attach_moved(&member->attached, &attached);
   } else {
     rill__place_drop(&place);
-    /* Nodes that were added before the failure are removed, so the capture can go on without the launch. */
+    /* Nodes that were added before the failure are removed, so the capture can continue without the launch. */
     rill__graph_truncate(member->graph, before);
   }
   rill__detach_all(&attached);
@@ -225,7 +225,7 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
   }
   if (point != NULL && point->capture->ended) return fail_ended(event);
   RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
-               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
+               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot be merged" RILL_HINT
                "begin one capture, and join the other streams to it with an event",
                rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
                rill__name_of(&event->base).text, rill__capture_name(point->capture).text);

@@ -9,7 +9,7 @@
  * If they meet, the edge closes a cycle.  Otherwise the nodes of the exhausted side are moved after `from`, or before
  * `to`.  So an edge costs as much as the smaller side, and nodes that have been ordered stay ordered.
  *
- * Nodes have labels that rise along the order, with gaps.  Where a gap is used up, the labels of the next few nodes are
+ * Nodes have labels that rise along the order, with gaps.  If a gap is used up, the labels of the next few nodes are
  * spread out (Dietz and Sleator, 1987).
  *
  * Invariants, under the lock of graphs

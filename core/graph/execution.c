@@ -186,22 +186,23 @@ static rill_status check_node(struct rill__graph_exec *exec, const struct rill__
   if (name == NULL) name = "";
   *reason = RILL_UPDATE_KIND;
   RILL_REQUIRE(old->kind == new->kind, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u%s%s%s is of kind \"%s\", that of the graph of kind \"%s\"", node->index, open, name, close,
-               rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
+               "node %u%s%s%s is of kind \"%s\", but the graph's node is of kind \"%s\"", node->index, open, name,
+               close, rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
   *reason = RILL_UPDATE_KERNEL;
   RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || core->other_kernels ||
                    same_kernel(old->launch.kernel, new->launch.kernel),
                RILL_ERROR_INVALID_ARGUMENT,
-               "node %u%s%s%s launches kernel \"%s\", that of the graph \"%s\", or one of another module", node->index,
-               open, name, close, old->launch.kernel->name, new->launch.kernel->name);
+               "node %u%s%s%s launches kernel \"%s\", but the graph's node launches \"%s\", which is another kernel or "
+               "belongs to another module",
+               node->index, open, name, close, old->launch.kernel->name, new->launch.kernel->name);
   *reason = RILL_UPDATE_EDGES;
   RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u%s%s%s comes after %u nodes, that of the graph after %u", node->index, open, name, close,
+               "node %u%s%s%s comes after %u nodes, but the graph's node after %u", node->index, open, name, close,
                step->after_count, node->after_count);
   for (uint32_t i = 0; i < step->after_count; i++) seen[step->after[i]] = node->index + 1;
   for (uint32_t i = 0; i < node->after_count; i++) {
     RILL_REQUIRE(seen[core->step_of[node->after[i]]] == node->index + 1, RILL_ERROR_INVALID_ARGUMENT,
-                 "node %u%s%s%s does not come after node %u, that of the graph does", node->index, open, name, close,
+                 "node %u%s%s%s does not come after node %u, but the graph's node does", node->index, open, name, close,
                  node->after[i]);
   }
   *reason = RILL_UPDATE_NONE;
@@ -228,8 +229,8 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   rill__graph_renumber(graph);
   status = rill__graph_check_complete(graph);
   if (status == RILL_OK && graph->count != exec->count) {
-    status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,
-                        graph->count);
+    status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, but the graph has %u",
+                        exec->count, graph->count);
     refusal->reason = RILL_UPDATE_COUNT;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {

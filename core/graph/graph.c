@@ -26,7 +26,7 @@ void rill__graph_assert(const struct rill__graph *graph) {
     removed += node == NULL;
     if (node == NULL) continue;
     RILL_ASSERT(node->kind != 0 && node->operation != NULL && node->operation->kind == node->kind,
-                "a node does what its operation is");
+                "a node has the kind of its operation");
     RILL_ASSERT(rill__node_serial(node) >= serial && rill__node_serial(node) < graph->serials,
                 "serials rise with numbers");
     serial = rill__node_serial(node) + 1;
@@ -348,8 +348,8 @@ static bool make_room_for_memory(struct rill__graph_memory *memory) {
   return true;
 }
 
-/* Built when it is first needed, because most graphs free no memory, and then extended by the nodes added since the
- * last call. */
+/* Builds the table when it is first needed, because most graphs free no memory, and then extends it by the nodes added
+ * since the last call. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed) {
   if (graph->memory == NULL) graph->memory = calloc(1, sizeof *graph->memory);
   struct rill__graph_memory *memory = graph->memory;

@@ -87,8 +87,9 @@ struct rill__graph {
   struct rill__capture *capture;     /* the capture that adds to the graph, or NULL */
 };
 
-/* The keepers of a graph's pages, and so of the handles of its nodes: the graph itself, until no call can use the
- * contents of the pages, and each execution object created from the graph, which keeps nothing else of it. */
+/* The keepers of a graph's pages, and thus of its nodes' handles.  The graph itself keeps them until no call can use
+ * the contents of the pages.  Each execution object created from the graph also keeps them, but nothing else of the
+ * graph. */
 enum { RILL__KEEPS_CONTENT = 1, RILL__KEEPS_NAMES = 2 };
 
 /* An object of the caller, in the list of a graph or of an execution object.  Its own object calls the caller's
@@ -192,7 +193,7 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
 /* Removes all edges of a node, and the node from the index.  On failure nothing is changed. */
 rill_status rill__graph_disconnect_node(struct rill__graph_node *node);
 
-/* Updates the index to the current numbers of nodes that it lists by their old ones. */
+/* Replaces the old numbers of nodes in the index by the current ones. */
 void rill__edges_renumber(const struct rill__graph *graph);
 
 /* ---- core/graph/removal.c; call these under the lock ---- */

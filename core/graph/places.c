@@ -20,7 +20,7 @@ void rill__place_keep(struct rill__place place) {
 }
 
 static bool is_last_reference(struct rill__join *join) {
-  RILL_ASSERT(join->references > 0, "who keeps a place references its join");
+  RILL_ASSERT(join->references > 0, "the holder of a place references its join");
   return --join->references == 0;
 }
 

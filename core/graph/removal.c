@@ -11,7 +11,7 @@ void rill__graph_renumber(struct rill__graph *graph) {
     if (graph->nodes[i] != NULL) graph->nodes[i]->index = kept++;
   }
   RILL_ASSERT(kept == graph->count - graph->removed, "gaps between numbers are counted");
-  for (uint32_t i = 0; i < graph->count; i++) { /* all numbers in lists stay the old ones until the end */
+  for (uint32_t i = 0; i < graph->count; i++) { /* `nodes` stays indexed by the old numbers until the end */
     struct rill__graph_node *const node = graph->nodes[i];
     for (uint32_t k = 0; node != NULL && k < node->after_count; k++) {
       node->after[k] = graph->nodes[node->after[k]]->index;
@@ -35,7 +35,7 @@ rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_nod
   RILL_TRY(rill__graph_node_check(node, "node"));
   RILL_REQUIRE(node->kind != RILL_NODE_ALLOC && node->kind != RILL_NODE_FREE, RILL_ERROR_UNSUPPORTED,
                "node 0x%llx is of kind \"%s\": other nodes depend on the memory" RILL_HINT
-               "build a graph without it, or remove the nodes that use it and leave it there",
+               "build a graph without the node, or keep the node and remove those that use the memory",
                (unsigned long long)rill__node_id(node), rill__node_kind_name(node->kind));
   RILL_TRY(rill__graph_disconnect_node(node));
   struct rill__node_page *const page = rill__page_of(node);
@@ -54,7 +54,7 @@ rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_nod
 /* ---- names ---- */
 
 rill_status rill__node_names_note(struct rill__node_names *names, const struct rill__graph *graph) {
-  RILL_ASSERT(graph->removed == 0, "names are noted without gaps");
+  RILL_ASSERT(graph->removed == 0, "serials are stored only for numbers without gaps");
   const uint32_t count = graph->count;
   uint32_t *serials = NULL;
   if (count > 0 && rill__node_serial(graph->nodes[count - 1]) != count - 1) {

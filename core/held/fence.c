@@ -74,7 +74,7 @@ rill_status rill__mark_new(struct rill__event *event, struct rill__event **out) 
 void rill__fence_unref(struct rill__fence *fence) {
   RILL_ASSERT_HELD_LOCKED();
   RILL_ASSERT(fence->references > 0 && (fence->references > 1 || (fence->waits == 0 && fence->blocked == NULL)),
-              "who waits for a fence has a reference");
+              "a fence that is waited for is referenced");
   /* A call may have loaded the pointer from its event just before it was detached, so the memory is freed only when all
    * current epochs have ended. */
   if (--fence->references > 0) return;
@@ -308,7 +308,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   const bool apart = fence != NULL && rill__core(event)->awaited > 0 && !rill__event_is_shared(event);
   recording->held = rill__is_held(stream);
   if (fence != NULL) {
-    /* The reference keeps the fence past the detach, for the streams that are held for it. */
+    /* The reference keeps the fence alive after the detach, for the streams that are held for it. */
     fence->references++;
     recording->fence = fence;
     recording->replaces_queued = state == FENCE_QUEUED;

@@ -24,8 +24,8 @@
  *   under the lock, checks that its stream is not held, and calls the driver without the lock.  Afterwards it changes
  *   what the event stands for only if that has not changed meanwhile; a change means that a later record has been
  *   queued.  A claimed fence stays attached to the event even when its last wait is removed.
- * - The first record of an event without a fence takes no lock: a wait that adds a fence does so by compare-and-swap,
- *   and so does the record once the driver has it.
+ * - The first record of an event without a fence takes no lock: a wait adds a fence by compare-and-swap, and the record
+ *   changes the state in the same way once the driver has it.
  * - A held queue is blocked (in the list of one fence), ready (in the list of queues that can continue), or run by one
  *   thread, which removes an operation under the lock and submits it without the lock.
  * - All held launches of one execution object are in one queue.  They are counted under the lock until the driver has

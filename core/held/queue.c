@@ -157,7 +157,7 @@ void rill__held_op_end(struct held_op *op) {
 
 static void append_op(struct rill__queue *queue, struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
-  RILL_ASSERT(rill__is_held(queue->stream), "what is queued is queued for a stream that is held");
+  RILL_ASSERT(rill__is_held(queue->stream), "work is queued only for a stream that is held");
 #if RILL_CHECKS
   if ((queue->pushed & (queue->pushed - 1)) == 0) assert_queue(queue); /* seldom, to keep the average cost small */
 #endif

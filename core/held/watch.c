@@ -82,7 +82,8 @@ static void drop_references(struct rill__watch *watch) {
 }
 
 static void tell(struct rill__watch *watch) {
-  RILL_ASSERT(watch->over && watch->fence == NULL && watch->point == NULL, "a watch that is notified keeps nothing");
+  RILL_ASSERT(watch->over && watch->fence == NULL && watch->point == NULL,
+              "a watch has no references when it is notified");
   if (watch->listener.fn == NULL) {
     notify_fd(watch->listener.fd);
     free(watch);

@@ -46,7 +46,7 @@ static rill_status check_bundle(const rill_bundle *bundle) {
   RILL_REQUIRE(bundle->magic == RILL_BUNDLE_MAGIC, RILL_ERROR_INVALID_ARGUMENT, "bundle begins with 0x%08x, not 0x%08x",
                bundle->magic, RILL_BUNDLE_MAGIC);
   RILL_REQUIRE(bundle->version == RILL_BUNDLE_VERSION, RILL_ERROR_INVALID_ARGUMENT,
-               "bundle \"%s\" has layout %u, this library reads layout %u" RILL_HINT
+               "bundle \"%s\" has layout %u, but this library reads layout %u" RILL_HINT
                "compile the kernels with the rillcc of this library",
                bundle->name, bundle->version, RILL_BUNDLE_VERSION);
   return RILL_OK;
@@ -56,12 +56,12 @@ static rill_status check_bundle(const rill_bundle *bundle) {
 static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *listed) {
   if (listed->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
   RILL_REQUIRE(kernel->arg_count == listed->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle says %u arguments, its image %u", kernel->name, kernel->arg_count,
+               "kernel \"%s\": the bundle describes %u arguments, but its image %u", kernel->name, kernel->arg_count,
                listed->arg_count);
   for (uint32_t i = 0; i < listed->arg_count; i++) {
     RILL_REQUIRE(kernel->args[i].size == listed->args[i].size, RILL_ERROR_BACKEND,
-                 "kernel \"%s\": argument %u (\"%s\") has %u bytes in the bundle, %u in its image", kernel->name, i + 1,
-                 kernel->args[i].name, kernel->args[i].size, listed->args[i].size);
+                 "kernel \"%s\": argument %u (\"%s\") has %u bytes in the bundle, but %u in its image", kernel->name,
+                 i + 1, kernel->args[i].name, kernel->args[i].size, listed->args[i].size);
   }
   return RILL_OK;
 }
@@ -150,8 +150,8 @@ static struct rill__kernel *find_ref(const struct rill__device *device, const ri
   return NULL;
 }
 
-/* Adds kernels, linked by next_ref, to those that references find, and takes over the caller's references to them and
- * to the module.  Releases kernels that another thread has added before, and all of them if the bundle was unloaded
+/* Adds kernels, linked by next_ref, to the kernels that references find, and takes over the caller's references to them
+ * and to the module.  Releases kernels that another thread has added before, and all of them if the bundle was unloaded
  * meanwhile; like every object that a call has found, they stay valid until the end of the call.  Returns the kernel
  * with that name, or the first one. */
 static struct rill__kernel *add_for_refs(struct rill__module *module, const rill_bundle *bundle,

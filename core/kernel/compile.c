@@ -59,11 +59,12 @@ static rill_status read_option(struct rill__compile *request, const char **defin
   } else if (strcmp(option, "-g") == 0) {
     request->debug = true;
   } else {
-    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                      "rill_compile_options.options[%zu] is \"%.80s\": not among the options that every compiler "
-                      "takes" RILL_HINT "-DNAME, -DNAME=VALUE, -UNAME, -std=c++17, -std=c++20, -ffp-contract=fast, "
-                      "-ffp-contract=off and -g are",
-                      i, option);
+    return rill__fail(
+        RILL_ERROR_INVALID_ARGUMENT,
+        "rill_compile_options.options[%zu] is \"%.80s\": not an option that every compiler accepts" RILL_HINT
+        "the options are -DNAME, -DNAME=VALUE, -UNAME, -std=c++17, -std=c++20, -ffp-contract=fast, -ffp-contract=off "
+        "and -g",
+        i, option);
   }
   return RILL_OK;
 }
@@ -94,7 +95,7 @@ static rill_status check_header(const rill_compile_header *headers, size_t i) {
                "without \"..\"",
                i, header->name, MAX_HEADER_NAME);
   RILL_REQUIRE(strncmp(header->name, "rill/", 5) != 0, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.headers[%zu] is called \"%.80s\": names in rill/ are the dialect's", i,
+               "rill_compile_options.headers[%zu] is called \"%.80s\": names in rill/ are reserved for the dialect", i,
                header->name);
   for (size_t other = 0; other < i; other++) {
     RILL_REQUIRE(strcmp(headers[other].name, header->name) != 0, RILL_ERROR_INVALID_ARGUMENT,
@@ -110,7 +111,7 @@ rill_status rill__compile_check_options(const rill_compile_options *options) {
                "rill_compile_options.headers is NULL, header_count is %zu", options->header_count);
   const char *label = options->label;
   RILL_REQUIRE(label == NULL || strpbrk(label, "\"\\\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.label holds a quote, a backslash or a line end");
+               "rill_compile_options.label contains a quote, a backslash or a line end");
   for (size_t i = 0; i < options->header_count; i++) RILL_TRY(check_header(options->headers, i));
   return RILL_OK;
 }

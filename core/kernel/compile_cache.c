@@ -147,7 +147,7 @@ static int by_last_use(const void *a, const void *b) {
 
 /* Adds a result to the list, or removes a file that a terminated process left unfinished.  Returns false if host memory
  * ran out. */
-static bool look_at(int folder, const char *name, struct entries *entries) {
+static bool list_result(int folder, const char *name, struct entries *entries) {
   struct stat about;
   if (fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) return true;
   if (strncmp(name, unfinished, sizeof unfinished - 1) == 0) {
@@ -176,7 +176,7 @@ static void trim(int folder, uint64_t most) {
   }
   struct entries entries = { .list = NULL };
   const struct dirent *item = NULL;
-  while ((item = readdir(listing)) != NULL && look_at(folder, item->d_name, &entries)) {
+  while ((item = readdir(listing)) != NULL && list_result(folder, item->d_name, &entries)) {
   }
   (void)closedir(listing);
   if (entries.bytes > most) {

@@ -16,8 +16,8 @@
 
 #define RILL__CACHE_BYTES (UINT64_C(256) << 20)
 
-/* Opens the folder, creating it if it is missing.  Returns -1 if there is no cache, which is always so in a program
- * that runs with more privileges than its user. */
+/* Opens the folder, creating it if it is missing.  Returns -1 if there is no cache, which is always the case in a
+ * program that runs with more privileges than its user. */
 int rill__cache_open(void);
 
 /* Returns true and the result for a key, which the caller frees, or false. */

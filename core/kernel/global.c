@@ -73,7 +73,7 @@ static rill_status enter(struct rill__module *module, struct rill__global *globa
   if (mapped) return RILL_OK;
   rill_status status = RILL_OK;
   if (first && other != NULL) {
-    status = rill__fail(RILL_ERROR_BACKEND, "variable \"%s\": %zu bytes at %p, where other memory is", global->symbol,
+    status = rill__fail(RILL_ERROR_BACKEND, "variable \"%s\": %zu bytes at %p overlap other memory", global->symbol,
                         global->size, global->p);
   } else if (first) {
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of variable \"%s\"", global->symbol);

@@ -94,7 +94,7 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
   RILL_REQUIRE(out->cluster[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.cluster.x is 0, y is %u and z is %u",
                shape->cluster.y, shape->cluster.z);
   uint64_t blocks = out->cluster[0];
-  /* beyond that there are too many in any case */
+  /* stops early, because a larger number is refused in any case */
   for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i];
   if (blocks == 1) return RILL_OK; /* the default */
   RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
@@ -235,8 +235,8 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
     return rill__fail_unknown_args(launch->kernel); /* without them the arguments cannot be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
-               "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a held stream cannot "
+               "launch a kernel that records an event, up to version %d.%d" RILL_HINT
                "record the event after the launch",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return rill__held_launch(stream, launch, payload, taken);
@@ -273,8 +273,8 @@ static rill_status submit_recorded_node(struct rill__stream *stream, struct rill
                                         struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__event *const event = extras->event;
   RILL_REQUIRE(stream->base.id != 0, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a node of a graph records no event, up to "
-               "version %d.%d" RILL_HINT "add a node after it (rill_graph_add_event_record)",
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a kernel node of a graph cannot record an "
+               "event, up to version %d.%d" RILL_HINT "add a node after it (rill_graph_add_event_record)",
                stream->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   extras->event = NULL;
   extras->set &= ~(1u << RILL_ATTR_PROGRAMMATIC_EVENT);

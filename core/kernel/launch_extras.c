@@ -63,8 +63,8 @@ static rill_status check_cooperative(const struct reading *reading) {
     if (in_clusters < most) most = in_clusters;
   }
   RILL_REQUIRE(blocks <= most, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a cooperative grid of %llu blocks, %s runs at most %llu of them at a time", kernel->name,
-               (unsigned long long)blocks, kernel->base.device->name, (unsigned long long)most);
+               "kernel \"%s\": a cooperative grid of %llu blocks, but %s runs at most %llu of them at a time",
+               kernel->name, (unsigned long long)blocks, kernel->base.device->name, (unsigned long long)most);
   return RILL_OK;
 }
 
@@ -104,8 +104,8 @@ static rill_status read_access(const struct reading *reading, const rill_launch_
   RILL_REQUIRE(ratio >= 0 && ratio <= 1, RILL_ERROR_OUT_OF_RANGE,
                "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: hit_ratio is %g, not from 0 to 1", (double)ratio);
   RILL_REQUIRE(hit <= RILL_ACCESS_PERSISTING && miss < RILL_ACCESS_PERSISTING, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: hit is %u and miss is %u: they are RILL_ACCESS_*, and "
-               "a miss cannot be persisting",
+               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: hit is %u and miss is %u: both must be RILL_ACCESS_*, "
+               "and miss cannot be RILL_ACCESS_PERSISTING",
                hit, miss);
   RILL_REQUIRE(base != NULL || size == 0, RILL_ERROR_INVALID_ARGUMENT,
                "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: base is NULL, size is %zu", size);
@@ -214,7 +214,7 @@ static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   if (rill__is_captured(stream)) return RILL_OK; /* the node of the graph keeps them */
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.constants on %s: %s is capturing, and a graph would keep no copy of them, up to version "
+               "rill_launch.constants on %s: %s is capturing, and a graph keeps no copy of constants, up to version "
                "%d.%d" RILL_HINT "copy to the variable's address (rill_module_get_global)",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return RILL_OK;

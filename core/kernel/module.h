@@ -47,7 +47,7 @@ rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle 
 /* Removes the modules of a bundle and those kernels. */
 rill_status rill__bundle_unload(const rill_bundle *bundle);
 
-/* Removes a module from those that bundles find. */
+/* Removes a module from the list in which modules are looked up by their bundle. */
 void rill__bundle_forget(struct rill__module *module);
 
 /* Returns the kernel of a reference on a device, which is looked up or loaded.  The caller must not release it. */

@@ -45,9 +45,9 @@ static void prefer(const struct rill__allocation *allocation, uintptr_t p, struc
   out->what = RILL__ACCESS_BESIDE;
 }
 
-/* Describes the nearest allocation, for an address where nothing is allocated and no recorded free was.  In a segment
- * of a pool memory may have been freed at the address while the kernel used it, because frees there do not wait for
- * work; if the records no longer show that, the access counts as LATE. */
+/* Describes the nearest allocation, for an address that no allocation and no recorded free contains.  In a segment of a
+ * pool memory may have been freed at the address while the kernel used it, because frees there do not wait for work; if
+ * the records no longer show that, the access counts as LATE. */
 static void find_nearest(uintptr_t p, uint64_t frees, struct rill__access *out) {
   const struct rill__allocation *const around = rill__ranges_find((const void *)p); /* a segment of a pool */
   if (around != NULL && rill__frees_are_forgotten(frees)) {

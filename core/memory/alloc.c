@@ -26,7 +26,7 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
     (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
                    (unsigned long long)bytes);
   }
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s%zu bytes asked for; %s has %llu bytes free of %llu%s", injected.text,
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s%zu bytes requested; %s has %llu bytes free of %llu%s", injected.text,
                     size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
 }
 

@@ -6,8 +6,8 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   const struct rill__allocation *allocation = rill__ranges_find(p);
   *kind = RILL_MEMORY_UNKNOWN;
   if (allocation == NULL) {
-    RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - n, RILL_ERROR_OUT_OF_RANGE, "%s: %zu bytes at %p pass the end of memory",
-                 what, n, p);
+    RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - n, RILL_ERROR_OUT_OF_RANGE,
+                 "%s: %zu bytes at %p extend past the end of the address space", what, n, p);
     return RILL_OK;
   }
   uintptr_t begin = allocation->begin;
@@ -17,7 +17,7 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
   const size_t offset = (uintptr_t)p - begin;
   RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
+               "%s: %zu bytes at offset %zu extend past the end of an allocation of %zu bytes", what, n, offset, size);
   if (allocation->base.device->backend == stream->base.device->backend) {
     const bool peer = allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device;
     *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : peer ? (uint32_t)RILL__MEMORY_PEER : allocation->kind;
@@ -51,14 +51,14 @@ rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__d
                "%p lies in memory of a pool that is not allocated, or has been freed", p);
   const size_t offset = (uintptr_t)p - begins;
   RILL_REQUIRE(size <= all - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%zu bytes at offset %zu pass the end of an allocation of %zu bytes", size, offset, all);
+               "%zu bytes at offset %zu extend past the end of an allocation of %zu bytes", size, offset, all);
   *owner = allocation->base.device;
   return RILL_OK;
 }
 
 rill_status rill__memory_check_pattern(size_t size) {
   RILL_REQUIRE(size != 0 && size <= RILL__PATTERN_BYTES && (size & (size - 1)) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "pattern_size %zu is none of 1, 2, 4, 8 and 16", size);
+               "pattern_size %zu is not 1, 2, 4, 8 or 16", size);
   return RILL_OK;
 }
 

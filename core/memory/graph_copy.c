@@ -79,7 +79,7 @@ static void cut(struct graph_copy *out, const struct rill__copy_3d *copy, const 
       }
     }
   }
-  RILL_ASSERT(piece == out->pieces + out->staged.count, "the pieces are the copy");
+  RILL_ASSERT(piece == out->pieces + out->staged.count, "the pieces add up to the copy");
 }
 
 static rill_status new_graph_copy(struct rill__device *device, const struct rill__copy_3d *copy, bool alone, bool from,

@@ -34,8 +34,8 @@ static inline bool rill__memory_awaits_host(const struct rill__device *device) {
   return atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed) ||
          rill__frees_are_deferred(device);
 }
-/* Releases and checks that memory after the host has synchronized.  `all`: with all work of the device.  Call it
- * outside epochs. */
+/* Releases and checks that memory after the host has synchronized.  `all`: the host has waited for all work of the
+ * device.  Call it outside epochs. */
 static inline rill_status rill__memory_synchronized(struct rill__device *device, bool all) {
   rill__deferred_frees_end_idle(device);
   rill__pools_synchronized(device);

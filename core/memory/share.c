@@ -35,9 +35,10 @@ static rill_status enter_import(struct rill__allocation *import, void *opened, v
   const bool fits = first == NULL || (first->imported && first->begin == import->begin && first->size == import->size);
   const bool entered = fits && rill__import_put_in(import);
   rill__memory_unlock();
-  RILL_REQUIRE(fits, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: it claims %zu bytes, but the driver opened it at %p, where other memory is",
-               import->size, opened);
+  RILL_REQUIRE(
+      fits, RILL_ERROR_INVALID_ARGUMENT,
+      "the handle is forged: it claims %zu bytes, but the driver opened it at %p, where it overlaps other memory",
+      import->size, opened);
   RILL_REQUIRE(entered, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", import->size,
                opened);
   return RILL_OK;

@@ -7,8 +7,8 @@
  * condition and contain no code for it, so the condition must have no side effect.  A caller's mistake returns a status
  * in every build (RILL_REQUIRE); it is never an assertion.
  *
- * Functions that only assertions call stand between #if RILL_CHECKS and #endif, and so do calls of functions that check
- * an entire structure.
+ * Functions that only assertions call, and calls of functions that check an entire structure, stand between #if
+ * RILL_CHECKS and #endif.
  */
 #ifndef RILL_CORE_OBJECT_ASSERT_H
 #define RILL_CORE_OBJECT_ASSERT_H

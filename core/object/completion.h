@@ -63,7 +63,7 @@ static inline uint64_t rill__submission_end(struct rill__completion *work, struc
   const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
   /* Not the owner: the owner may be in the driver at the same time, so only the shared counter is changed. */
   const uint64_t finished = atomic_fetch_add(&work->finished, 1);
-  RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
+  RILL_ASSERT(finished < atomic_load(&work->started), "every submission that has finished was counted as started");
   return finished + own / 2;
 }
 
@@ -83,8 +83,8 @@ static inline bool rill__completion_is_unused(const struct rill__completion *wor
 }
 
 /* Returns whether all counted work is known to be complete.  The current counts may change between the loads.  That is
- * harmless: a submission that another thread starts meanwhile is concurrent with the query, which may then give either
- * answer. */
+ * harmless: a submission that another thread starts meanwhile is concurrent with the query, which may then return
+ * either answer. */
 static inline bool rill__completion_is_known(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_acquire) ==
              atomic_load_explicit(&work->known_own, memory_order_acquire) &&

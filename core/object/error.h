@@ -1,5 +1,5 @@
-/* Failures of calls: a status, a text with the numbers that matter, and a hint for the user.  Nothing of this costs
- * time until something fails. */
+/* Failures of calls: a status, a text with the numbers that matter, and a hint for the user.  None of this costs time
+ * until something fails. */
 #ifndef RILL_CORE_OBJECT_ERROR_H
 #define RILL_CORE_OBJECT_ERROR_H
 

@@ -42,7 +42,7 @@ static inline void rill__lock_taken(uint32_t lock) {
 }
 
 static inline void rill__lock_released(uint32_t lock) {
-  RILL_ASSERT(rill__has_lock(lock), "the thread that releases a lock has it");
+  RILL_ASSERT(rill__has_lock(lock), "a thread releases only locks that it holds");
 #if RILL_CHECKS
   rill__locks &= ~lock;
 #else

@@ -41,8 +41,8 @@ rill_status rill__import_options_read(rill_import_options *into, const rill_impo
                RILL_ERROR_INVALID_ARGUMENT, "ownership %u is neither RILL_IMPORT_BORROW nor RILL_IMPORT_ADOPT",
                into->ownership);
   RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->release == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "a release function goes with RILL_IMPORT_BORROW only");
+               "a release function is accepted only with RILL_IMPORT_BORROW");
   RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || !special, RILL_ERROR_INVALID_ARGUMENT,
-               "the vendor's default streams cannot be adopted: nobody may destroy them");
+               "the vendor's default streams cannot be adopted: they must not be destroyed");
   return RILL_OK;
 }

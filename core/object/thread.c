@@ -99,7 +99,7 @@ struct rill__thread *rill__thread_attach(void) {
 
 /* Returns true if a thread other than the caller could be inside a call.  A thread that attaches after this scan needs
  * no attention: the exchange by which it attaches orders the scan before its first look-up of a slot. */
-static bool are_others(void) {
+static bool has_other_threads(void) {
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread != rill__self && atomic_load(&thread->in_use)) return true;
   }
@@ -107,14 +107,14 @@ static bool are_others(void) {
 }
 
 uint64_t rill__oldest_epoch(struct rill__thread **who) {
-  if (RILL__MEMBARRIER_USABLE && are_others()) {
+  if (RILL__MEMBARRIER_USABLE && has_other_threads()) {
     (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   }
   uint64_t oldest = UINT64_MAX;
   *who = NULL;
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     /* A thread that attaches after the loop has started is not visited, and need not be: it finds the slot dead (see
-     * are_others). */
+     * has_other_threads). */
     const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
     if (epoch == 0 || epoch >= oldest) continue;
     oldest = epoch;

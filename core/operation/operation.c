@@ -146,8 +146,8 @@ rill_status rill__operation_with_arg(const struct rill__operation *launch, uint3
   for (uint32_t i = 0; i < count; i++) values[i] = launch->values[i];
   values[index] = (void *)(uintptr_t)data;
   RILL_REQUIRE(launch->payload == NULL, RILL_ERROR_UNSUPPORTED,
-               "the launch has constants, which belong to it as it is" RILL_HINT
-               "set the kernel as a whole (rill_graph_exec_set_kernel)");
+               "the launch has constants, so its arguments cannot be changed one by one" RILL_HINT
+               "replace the whole launch (rill_graph_exec_set_kernel)");
   return new_launch_operation(&launch->launch, values, out);
 }
 

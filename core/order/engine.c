@@ -77,14 +77,15 @@ static void free_timeline(struct rill__timeline *timeline) {
 }
 
 static void end_unnamed(struct rill__order *order, struct rill__timeline *timeline) {
-  RILL_ASSERT(timeline->maybe_seen <= timeline->position, "nothing is shown that was not submitted");
+  RILL_ASSERT(timeline->maybe_seen <= timeline->position,
+              "the host cannot have seen an operation that was not submitted");
   if (!timeline->ended || timeline->names > 0) return;
   rill__numbered_remove(&order->timelines, &timeline->base);
   free_timeline(timeline);
 }
 
 void rill__timeline_drop(struct rill__order *order, struct rill__timeline *timeline) {
-  RILL_ASSERT(timeline->names > 0, "each name of a timeline is counted");
+  RILL_ASSERT(timeline->names > 0, "each reference to a timeline is counted");
   timeline->names--;
   end_unnamed(order, timeline);
 }
@@ -362,7 +363,7 @@ static void drop_group(struct rill__numbered *item) {
 }
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
-/* Forgets all memory.  Streams that continue start anew, without their earlier work. */
+/* Forgets all memory.  Streams that continue start again, without their earlier work. */
 void rill__order_clear(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);

@@ -164,7 +164,7 @@ void rill__pending_decide(struct rill__order *order) {
       order->pending[kept++] = pending;
       continue;
     }
-    RILL_ASSERT(pending.finding.certain, "only a finding that may be certain waits");
+    RILL_ASSERT(pending.finding.certain, "only a finding that may be certain is pending");
     pending.finding.certain = !pending.seen;
     order->report(order->user, &pending.finding);
     end_pending(order, &pending);

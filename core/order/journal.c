@@ -146,7 +146,8 @@ static void apply_known(struct rill__journal *journal) {
     if (journal->first == NULL) journal->end = &journal->first;
     free_note(journal, note);
   }
-  RILL_ASSERT((journal->first == NULL) == (journal->end == &journal->first), "the list ends where it is added to");
+  RILL_ASSERT((journal->first == NULL) == (journal->end == &journal->first),
+              "`end` is the start of the list exactly if the list is empty");
   RILL_ASSERT(journal->first != NULL || (journal->bytes == 0 && journal->awaited.count == 0),
               "an empty journal awaits nothing");
 }
@@ -303,7 +304,7 @@ static bool may_wait(const struct rill__order_range *ranges, size_t count) {
   return false;
 }
 
-/* Accesses of freed memory that the kernel was submitted with are kept. */
+/* Keeps the accesses of freed memory that the kernel was submitted with. */
 void rill__journal_accessed(struct rill__journal *journal, uint64_t token, const struct rill__order_range *ranges,
                             size_t count, uint32_t flags) {
   struct note *const note = find_awaited(journal, token);

@@ -92,7 +92,8 @@ static bool is_new(struct rill__order_text *text, uint64_t hash) {
   }
   if (text->said_count == MOST) {
     if (!text->said_all)
-      rill__order_say(text, "rill: RILL_CHECK=order: %d findings, and more, which are not reported\n", MOST);
+      rill__order_say(text, "rill: RILL_CHECK=order: %d findings were reported; further findings are not reported\n",
+                      MOST);
     text->said_all = true;
     return false;
   }
@@ -125,7 +126,7 @@ static void advise(struct rill__order_text *text, const struct rill__order_findi
   const struct rill__order_op *const earlier = finding->earlier, *const later = finding->later;
   if (later->stream == 0) {
     rill__order_say(text,
-                    "; synchronize with %s, or with an event recorded there after the %s, before the host goes on\n",
+                    "; synchronize with %s, or with an event recorded there after the %s, before the host continues\n",
                     name_stream(earlier).text, earlier->what);
   } else {
     rill__order_say(text, "; record an event on %s after the %s, and make %s wait for it before the %s\n",

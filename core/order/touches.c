@@ -48,20 +48,21 @@ static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, ui
 
 /* ---- combinations of two accesses to the same bytes ---- */
 
-static bool one_has(uint32_t a, uint32_t b, uint32_t first, uint32_t second) {
+static bool is_combination(uint32_t a, uint32_t b, uint32_t first, uint32_t second) {
   return ((a & first) != 0 && (b & second) != 0) || ((b & first) != 0 && (a & second) != 0);
 }
 
 /* Returns true if the accesses conflict.  Atomic accesses do not conflict with each other, and polled memory may be a
  * flag that another operation writes. */
-static bool exclude(uint32_t a, uint32_t b) {
-  return one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_READ | RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE) ||
-         one_has(a, b, RILL__ACCESSED_READ, RILL__ACCESSED_UPDATE);
+static bool kinds_conflict(uint32_t a, uint32_t b) {
+  return is_combination(a, b, RILL__ACCESSED_WRITE,
+                        RILL__ACCESSED_READ | RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE) ||
+         is_combination(a, b, RILL__ACCESSED_READ, RILL__ACCESSED_UPDATE);
 }
 
 static bool signal_each_other(uint32_t a, uint32_t b) {
-  return one_has(a, b, RILL__ACCESSED_UPDATE, RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL) ||
-         one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_POLL);
+  return is_combination(a, b, RILL__ACCESSED_UPDATE, RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL) ||
+         is_combination(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_POLL);
 }
 
 static uint32_t how_of(const struct rill__order_range *range) {
@@ -137,7 +138,7 @@ static bool conflict(const struct rill__touch *touch, const struct rill__access_
                      const struct rill__order_range *range) {
   if (touch->kind == RILL__TOUCH_FREE || is_before(touch, by->timeline)) return false;
   if (by->kind == RILL__TOUCH_FREE && (touch->kept || touch->kind == RILL__TOUCH_ALLOCATE)) return false;
-  return exclude(touch->how, how_of(range));
+  return kinds_conflict(touch->how, how_of(range));
 }
 
 bool rill__touch_signals(const struct rill__order *order, const struct rill__access_by *by,
@@ -284,7 +285,7 @@ bool rill__touch_range(struct rill__order *order, const struct rill__access_by *
   for (uintptr_t p = range->begin; p < end;) {
     struct rill__interval *at = take_part(order, p, end);
     if (at == NULL || !compare(order, &visit, at) || !store_touch(order, &visit, at)) return false;
-    RILL_ASSERT(at->begin == p && at->end <= end, "an access is compared interval by interval, each inside it");
+    RILL_ASSERT(at->begin == p && at->end <= end, "each interval that is compared lies inside the access");
     p = at->end;
     before = tidy(order, before, at);
   }

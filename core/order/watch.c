@@ -268,7 +268,7 @@ static struct rill__order_range *look_up_all(const struct rill__accessed *access
 }
 
 /* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Prints a message once. */
-static void give_precision_up(uint64_t token) {
+static void compare_by_allocations(uint64_t token) {
   static bool said;
   const char *label = NULL;
   if (!rill__journal_awaits(journal, token, &label)) return;
@@ -289,7 +289,7 @@ static void note_accessed(uint64_t token, const struct rill__accessed *accessed,
   struct rill__order_range *const ranges = complete ? look_up_all(accessed, count, &flags) : NULL;
   const struct watching watching = begin_watch();
   if (ranges != NULL) rill__journal_accessed(journal, token, ranges, count, flags);
-  if (ranges == NULL) give_precision_up(token);
+  if (ranges == NULL) compare_by_allocations(token);
   end_watch(&watching);
   free(ranges);
 }

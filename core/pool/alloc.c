@@ -32,7 +32,7 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   const uint64_t used = pool->used, reserved = atomic_load(&pool->reserved);
   rill__pool_unlock(pool);
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
-                    "%s%zu bytes asked for; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
+                    "%s%zu bytes requested; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
                     "in use" RILL_HINT "free memory, or synchronize with the streams that still use what was freed",
                     injected.text, size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
@@ -51,7 +51,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
     const bool limited = limit != 0 && request->rounded > limit - before;
     if (limited) {
       rill__reclaim_all();
-      /* A failure to release is no failure of this call: only the result of growing the pool counts. */
+      /* A failure to release does not fail this call: only the result of growing the pool counts. */
       rill__errors_suspend();
       (void)rill__pool_trim(pool, 0);
       rill__errors_resume();

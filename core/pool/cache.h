@@ -32,8 +32,8 @@
  *   before free number `freed`, and by nothing else.
  * - All work before the frees up to `complete` of a cache is complete.
  * - A block that is not FREE names a heap.  A TAKEN block may still be used by incomplete work before free number
- *   `freed` of the cache that it names.  The stream that the block was allocated on is ordered after that work, and so
- *   is a free on that stream; a free on any other stream is not.
+ *   `freed` of the cache that it names.  The stream that the block was allocated on, and therefore a free on that
+ *   stream, is ordered after that work; a free on any other stream is not.
  * - The uses of a block are the recorded uses (rill_memory_record_use) and the frees that were not ordered after the
  *   work that the block names.  A WAITING block has uses; it becomes FREE, in the heap that it names, when the last use
  *   is complete.

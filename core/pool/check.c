@@ -86,7 +86,7 @@ static void check_cache(const struct rill__pool_cache *cache) {
   RILL_ASSERT(cache->heap.oldest == NULL || cache->heap.oldest->freed > cache->complete,
               "complete memory is in no cache");
   RILL_ASSERT(cache->complete <= cache->freed && cache->batched <= cache->freed,
-              "batches answer for frees that have been made");
+              "batches cover only frees that have been made");
   unsigned batches = 0;
   for (const struct rill__last_use *batch = cache->batches; batch != NULL; batch = batch->next) batches++;
   RILL_ASSERT(batches == cache->batch_count, "a cache counts its batches");
@@ -150,9 +150,9 @@ void rill__pool_check(struct rill__pool *pool) {
   RILL_ASSERT(unmarked <= pool->unmarked, "a pool counts what was freed since the batches of all caches");
   check_waiting(pool, &totals);
   RILL_ASSERT(totals.uses == check_queues(pool), "each use of a block is in one queue");
-  RILL_ASSERT(pool->used <= totals.taken, "what is in use is taken");
+  RILL_ASSERT(pool->used <= totals.taken, "the memory in use is that of taken blocks");
   RILL_ASSERT(totals.all + pool->transit == atomic_load(&pool->reserved),
-              "what a pool has reserved is its segments and what is on its way");
+              "the reserved memory of a pool is its segments and the memory in transit");
 }
 
 #endif

@@ -96,7 +96,7 @@ static rill_status add_use(struct rill__pool *pool, struct rill__block *block, s
   const bool added = rill__block_add_use(pool, block, stream, last_use);
   rill__pool_unlock(pool);
   if (!added) rill__last_uses_free(last_use);
-  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to record a use of memory");
   return RILL_OK;
 }
 
@@ -301,6 +301,6 @@ rill_status rill__pool_note_last_use(struct rill__allocation *allocation, uintpt
   rill__pool_unlock(pool);
   if (!added) rill__last_uses_free(last_use);
   RILL_REQUIRE(block != NULL, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begin);
-  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to record a use of memory");
   return RILL_OK;
 }

@@ -75,7 +75,7 @@ static void free_pool(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* Returns true if the pool has no more memory from the driver in use.  Memory is released only when the device has no
+/* Returns true if no memory of the pool is in use.  Unused memory is then released, but only when the device has no
  * work, since drivers wait for all work when they free memory. */
 static bool release_all(struct rill__pool *pool) {
   rill__pool_lock(pool);

@@ -92,7 +92,7 @@ void rill__staging_cancel(struct rill__block *block) {
 void rill__staging_release(struct rill__device *device, bool synchronized) {
   struct rill__pool *pool = atomic_load_explicit(&rill__core(device)->staging_pool, memory_order_acquire);
   if (RILL__LIKELY(pool == NULL) || atomic_load(&pool->reserved) <= KEPT_BYTES) return;
-  rill__errors_suspend(); /* memory that cannot be released now is no failure of the call */
+  rill__errors_suspend(); /* memory that cannot be released now does not fail the call */
   (void)(synchronized ? rill__pool_trim(pool, KEPT_BYTES) : rill__pool_shrink(pool, KEPT_BYTES));
   rill__errors_resume();
 }

@@ -65,8 +65,8 @@ void rill__native_unlist(struct rill__stream *stream) {
 
 /* ---- import ---- */
 
-static rill_status import_anew(struct rill__device *device, uintptr_t native, const rill_import_options *o,
-                               struct rill__stream **out) {
+static rill_status import_new_stream(struct rill__device *device, uintptr_t native, const rill_import_options *o,
+                                     struct rill__stream **out) {
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_new(device, o->label, &stream));
   stream->native = native;
@@ -104,8 +104,8 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
 static rill_status check_ownership(const struct rill__stream *stream, const rill_import_options *o) {
   const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
   RILL_REQUIRE(stream->imported || (!adopt && o->release == NULL), RILL_ERROR_INVALID_ARGUMENT,
-               "native stream 0x%llx is one of rill's own, %s, which rill destroys" RILL_HINT
-               "import it with the default options, or retain that handle",
+               "native stream 0x%llx was created by rill (%s), which destroys it" RILL_HINT
+               "import it with the default options, or retain its handle",
                (unsigned long long)stream->native, rill__name_of(&stream->base).text);
   RILL_REQUIRE(!stream->imported || (adopt == stream->owned && o->release == rill__core(stream)->release &&
                                      (o->release == NULL || o->user == rill__core(stream)->release_user)),
@@ -122,7 +122,7 @@ rill_status rill__stream_import(struct rill__device *device, uintptr_t native, c
   *out = find_native(device, native);
   pthread_mutex_unlock(&rill__core(device)->lock);
   const rill_import_options borrowed = RILL_IMPORT_OPTIONS_INIT;
-  if (*out == NULL) RILL_TRY(import_anew(device, native, o != NULL ? o : &borrowed, out));
+  if (*out == NULL) RILL_TRY(import_new_stream(device, native, o != NULL ? o : &borrowed, out));
   const rill_status status = o != NULL ? check_ownership(*out, o) : RILL_OK;
   if (status != RILL_OK) {
     struct rill__object *last = NULL;

@@ -101,7 +101,8 @@ void rill__trace_events_put(struct rill__event *const *events, size_t count) {
     struct rill__event *const event = events[i];
     if (event == NULL) continue;
     if (clock == NULL) clock = clock_of(event->base.device);
-    RILL_ASSERT(clock != NULL && clock->device == event->base.device, "these events are of one device with a clock");
+    RILL_ASSERT(clock != NULL && clock->device == event->base.device,
+                "these events belong to one device, which has a clock");
     rill__core(event)->next_spare = clock->spare;
     clock->spare = event;
     clock->spare_count++;

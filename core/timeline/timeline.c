@@ -323,7 +323,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
 rill_status rill__timeline_stop(bool wait) {
   uint32_t running = RUNNING;
   RILL_REQUIRE(atomic_compare_exchange_strong(&state, &running, CHANGING), RILL_ERROR_INVALID_ARGUMENT,
-               "no trace runs" RILL_HINT "call rill_trace_start first");
+               "no trace is running" RILL_HINT "call rill_trace_start first");
   rill__observe(RILL__OBSERVER_TIMELINE, NULL);
   atomic_store(&rill__graphs_in_steps, false);
   stop_writer();

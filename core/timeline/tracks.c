@@ -112,7 +112,7 @@ static struct rill__trace_item *take_item(void) {
 }
 
 static void recycle_item(struct rill__trace_item *item) {
-  RILL_ASSERT(atomic_load(&pending) > 0, "what is freed was counted when it was taken");
+  RILL_ASSERT(atomic_load(&pending) > 0, "a recycled item was counted as pending");
   item->next = free_items;
   free_items = item;
   atomic_fetch_sub_explicit(&pending, 1, memory_order_relaxed);
@@ -134,7 +134,7 @@ static struct track *take_track(struct track *track) {
 
 static void unlink_track(struct track *track) {
   RILL_ASSERT(track->users == 0 && track->first == NULL && atomic_load(&track->asking) == 0,
-              "a track that ends has nothing to time and nobody who times");
+              "a track that is freed has no users, no operations and no queries in progress");
   *find_track(track->number) = track->next;
   track_count--;
   free(track);
@@ -155,8 +155,8 @@ static void free_item(struct rill__trace_item *item) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `follows`: the end event of the operation before it, if only a query to the driver has to
- * decide whether that end is also the start of this operation; the track then counts a thread that queries. */
+/* An operation that starts.  `follows`: the end event of the operation before it, if that end may also be the start of
+ * this operation, which a query to the driver has to show.  The track then counts this thread in `asking`. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
@@ -362,7 +362,8 @@ static size_t take_items(struct track *track, struct rill__trace_item *const ite
     }
   }
   for (size_t i = 0; i < count; i++) {
-    RILL_ASSERT(track->harvested && track->first == items[i], "one thread takes out, in the order of the track");
+    RILL_ASSERT(track->harvested && track->first == items[i],
+                "only the thread that harvests a track removes operations, in their order");
     track->first = items[i]->next;
   }
   if (track->first == NULL) track->last = &track->first;

@@ -59,7 +59,7 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
   /* Queried without the lock, because the query calls the driver. */
   if (!may_block && !rill__backend_is_idle(device)) return;
   struct rill__deferred_free *list = take_due(device);
-  rill__errors_suspend(); /* memory that cannot be freed now is no failure of the call */
+  rill__errors_suspend(); /* memory that cannot be freed now does not fail the call */
   /* streams of other devices may also have used the memory */
   bool ended = rill__backend_synchronize(device) == RILL_OK;
   while (list != NULL && ended) {
@@ -83,11 +83,11 @@ rill_status rill__deferred_frees_check(struct rill__device *device, size_t size)
   if (bytes <= limit && size <= limit - bytes) return RILL_OK;
   rill__deferred_frees_end(device, true);
   bytes = atomic_load(&rill__core(device)->deferred_bytes);
-  RILL_REQUIRE(
-      bytes == 0 || (bytes <= limit && size <= limit - bytes), RILL_ERROR_OUT_OF_MEMORY,
-      "%zu bytes asked for; %llu bytes of %s have been freed but wait for work of held streams, and together no more "
-      "than %llu of %llu may be allocated" RILL_HINT "record the events that the streams wait for",
-      size, (unsigned long long)bytes, device->name, (unsigned long long)limit,
-      (unsigned long long)device->info.memory_total);
+  RILL_REQUIRE(bytes == 0 || (bytes <= limit && size <= limit - bytes), RILL_ERROR_OUT_OF_MEMORY,
+               "%zu bytes requested; %llu bytes of %s have been freed but wait for work of held streams, and together "
+               "with new allocations such memory is limited to %llu of %llu bytes" RILL_HINT
+               "record the events that the streams wait for",
+               size, (unsigned long long)bytes, device->name, (unsigned long long)limit,
+               (unsigned long long)device->info.memory_total);
   return RILL_OK;
 }

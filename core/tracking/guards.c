@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The byte patterns.  Read as a float each is a large number; read as a pointer it is no valid address. */
+/* The byte patterns.  Each is a large number if it is read as a float, and not a valid address if it is read as a
+ * pointer. */
 enum { OF_ZONE = 0xcb, OF_FREED = 0xde };
 static const unsigned char of_zone = OF_ZONE, of_freed = OF_FREED;
 
@@ -63,7 +64,7 @@ static void enter_kept(struct rill__guards *guards, struct rill__guard *guard) {
 
 static void leave_kept(struct rill__guards *guards, struct rill__guard *guard) {
   RILL_ASSERT(guard->state == RILL__GUARD_KEPT && guards->kept_bytes >= kept_bytes_of(guard),
-              "what is kept back is counted with all its bytes");
+              "all bytes of memory that is kept back are counted");
   remove_guard(&guards->kept, guard);
   guards->kept_bytes -= kept_bytes_of(guard);
 }
@@ -110,7 +111,7 @@ void rill__guard_free(struct rill__guard *guard) {
 void rill__guard_drop(struct rill__guard *guard) {
   struct rill__guards *guards = guards_of(guard->device);
   pthread_mutex_lock(&guards->lock);
-  RILL_ASSERT(guard->state == RILL__GUARD_LIVE, "what is kept back is released, never dropped");
+  RILL_ASSERT(guard->state == RILL__GUARD_LIVE, "memory that is kept back is released, never dropped");
   remove_guard(&guards->live, guard);
   guard->state = RILL__GUARD_DROPPED;
   const bool used = guard->pins > 0;
@@ -173,7 +174,7 @@ static void report_bytes(struct rill__guard *guard, const struct difference *fou
 }
 
 /* Checks both zones.  A batch from a short list may contain the same guard twice. */
-static void look_at_zones(struct rill__guard *guard, const unsigned char *front, const unsigned char *back) {
+static void check_zones(struct rill__guard *guard, const unsigned char *front, const unsigned char *back) {
   char place[120];
   if (guard->reported) return;
   const struct difference before = compare_bytes(front, ZONE, of_zone), after = compare_bytes(back, ZONE, of_zone);
@@ -187,7 +188,7 @@ static void look_at_zones(struct rill__guard *guard, const unsigned char *front,
   }
 }
 
-static void look_at_content(struct rill__guard *guard, const unsigned char *bytes, size_t offset, size_t size) {
+static void check_content(struct rill__guard *guard, const unsigned char *bytes, size_t offset, size_t size) {
   char place[120];
   const struct difference found = compare_bytes(bytes, size, of_freed);
   if (found.count == 0) return;
@@ -306,17 +307,17 @@ static void compare_zones(struct rill__guards *guards, struct rill__guard **batc
   if (copies > 0 && guards->stream != NULL && !rill__in_host_call) read &= wait_for_stream(guards);
   for (size_t i = 0; i < count; i++) {
     const unsigned char *const begin = (const unsigned char *)batch[i]->begin;
-    if (is_of_host(batch[i])) look_at_zones(batch[i], begin - ZONE, begin + batch[i]->size);
+    if (is_of_host(batch[i])) check_zones(batch[i], begin - ZONE, begin + batch[i]->size);
     if (is_of_host(batch[i]) || !read) continue;
     const unsigned char *const copied = guards->buffer + 2 * ZONE * i;
-    look_at_zones(batch[i], copied, copied + ZONE);
+    check_zones(batch[i], copied, copied + ZONE);
   }
 }
 
 static void compare_content(struct rill__guards *guards, struct rill__guard *guard, size_t most) {
   const size_t size = guard->size < most ? guard->size : most;
   if (is_of_host(guard)) {
-    look_at_content(guard, (const unsigned char *)guard->begin, 0, size);
+    check_content(guard, (const unsigned char *)guard->begin, 0, size);
     return;
   }
   if (!can_use_stream(guard->device)) return;
@@ -326,7 +327,7 @@ static void compare_content(struct rill__guards *guards, struct rill__guard *gua
     RILL__SUBMIT_UNOBSERVED(status, guards->stream, memory, copy, guards->stream, guards->buffer, RILL_MEMORY_PINNED,
                             (const void *)(guard->begin + offset), guard->kind, n);
     if (status != RILL_OK || !wait_for_stream(guards)) return;
-    look_at_content(guard, guards->buffer, offset, n);
+    check_content(guard, guards->buffer, offset, n);
   }
 }
 
@@ -354,7 +355,7 @@ static size_t take_batch(struct rill__guards *guards, struct rill__guard **batch
 static void leave_batch(struct rill__guards *guards, struct rill__guard **batch, size_t count) {
   for (size_t i = 0; i < count; i++) {
     pthread_mutex_lock(&guards->lock);
-    RILL_ASSERT(batch[i]->pins > 0, "a guard that is compared is pinned until it has been");
+    RILL_ASSERT(batch[i]->pins > 0, "a guard stays pinned while it is compared");
     const bool ends = --batch[i]->pins == 0 && batch[i]->state == RILL__GUARD_DROPPED;
     pthread_mutex_unlock(&guards->lock);
     if (ends) rill__guard_free(batch[i]);

@@ -22,9 +22,9 @@ rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_us
 void rill__last_uses_free(struct rill__last_use *list);
 
 /* Adds a last use and takes it over.  Returns false if there is no host memory for the first one.  `dead`: the last use
- * of the same stream that was replaced, which the caller frees, or NULL.  There are only a few for each stream, however
- * often uses are recorded, and the search among those of one stream takes the same time however many streams there
- * are. */
+ * of the same stream that was replaced, which the caller frees, or NULL.  The list has only a few uses of each stream,
+ * however often uses are recorded, and the search among those of one stream takes the same time however many streams
+ * there are. */
 bool rill__last_use_note(struct rill__last_uses *uses, struct rill__last_use *last_use, struct rill__last_use **dead);
 void rill__last_uses_clear(struct rill__last_uses *uses);
 

@@ -121,6 +121,6 @@ rill_status rill__memory_note_last_use(struct rill__allocation *allocation, stru
   rill__memory_unlock();
   rill__last_uses_free(noted ? dead : last_use);
   RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)allocation->begin);
-  RILL_REQUIRE(noted, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  RILL_REQUIRE(noted, RILL_ERROR_OUT_OF_MEMORY, "no host memory to record a use of memory");
   return RILL_OK;
 }

@@ -16,7 +16,7 @@ static void names_what_it_does_not_know_once(void) {
   assert_int_equal(close(ends[1]), 0);
   assert_true(first && again);
   assert_true(read(ends[0], said, sizeof said - 1) > 0);
-  assert_ptr_equal(strstr(said, "rill: RILL_CHECK: \"com\" is no check; there are comm"), said);
+  assert_ptr_equal(strstr(said, "rill: RILL_CHECK: \"com\" is not a check; the checks are comm"), said);
   assert_string_equal(strchr(said, '\n'), "\n"); /* one line */
   assert_int_equal(close(ends[0]), 0);
 }

@@ -67,7 +67,7 @@ static void says_how_many_there_are(void) {
   }
   if (gpus == 0) return;
   assert_fails(rill_device_open("gpu:4096", &device), RILL_ERROR_NOT_FOUND);
-  assert_says(gpus == 1 ? "there is 1 GPU, gpu:0" : "GPUs, from gpu:0 on");
+  assert_says(gpus == 1 ? "there is 1 GPU, gpu:0" : "GPUs, starting with gpu:0");
 }
 
 /* C1.6: an index past the last device of a backend is NOT_FOUND, one of a backend with none NO_DEVICE. */

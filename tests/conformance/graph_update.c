@@ -80,12 +80,12 @@ static void refuses_another_shape(void) {
   rill_graph_exec exec = new_exec(graph);
   add_write(more, NULL, 0, 0, 1);
   assert_fails(rill_graph_update(exec, more), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("3 nodes, the graph 4");
+  assert_says("3 nodes, but the graph has 4");
   others[0] = add_read(kind, NULL, 0, 0);
   others[1] = add_read(kind, &others[0], 1, 0);
   add_increment(kind, &others[1], 1, dut.host, "last");
   assert_fails(rill_graph_update(exec, kind), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("node 0 is of kind \"fill\", that of the graph of kind \"copy\"");
+  assert_says("node 0 is of kind \"fill\", but the graph's node is of kind \"copy\"");
   others[0] = add_write(edges, NULL, 0, 0, 12);
   others[1] = add_read(edges, &others[0], 1, 0);
   add_increment(edges, &others[0], 1, dut.host, "last");

@@ -84,14 +84,14 @@ static void tells_who_waits(void) {
   struct gate *const gate = gate_close(stream);
   struct background *const threads = start_threads(1, wait_for_it, &stream);
   const uint64_t limit = now_ns() + TIMEOUT_NS;
-  while (strstr(text, "a thread waits for stream \"awaited\", for ") == NULL && now_ns() < limit) {
+  while (strstr(text, "a thread has been waiting for stream \"awaited\" for ") == NULL && now_ns() < limit) {
     size_t size = sizeof text;
     assert_ok(rill_stream_explain(stream, text, &size));
   }
-  contains(text, "a thread waits for stream \"awaited\", for ");
+  contains(text, "a thread has been waiting for stream \"awaited\" for ");
   gate_open(gate);
   join_threads(threads);
-  assert_null(strstr(report_of(stream), "a thread waits"));
+  assert_null(strstr(report_of(stream), "a thread has been waiting"));
 }
 
 struct call {
@@ -113,7 +113,7 @@ static void tells_since_when_a_host_call_runs(void) {
   const rill_host_fn fn = run_until_released;
   uintptr_t address = 0;
   memcpy(&address, &fn, sizeof fn);
-  (void)snprintf(expected, sizeof expected, "\n  the host call of the function at 0x%llx runs, for ",
+  (void)snprintf(expected, sizeof expected, "\n  the host call of the function at 0x%llx has been running for ",
                  (unsigned long long)address);
   assert_ok(rill_stream_host_call(stream, run_until_released, &call));
   struct gate *const gate = gate_close(other);

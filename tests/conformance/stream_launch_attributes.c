@@ -139,7 +139,7 @@ static void access_policies_work_or_say_why_not(void) {
   if (!works(access_to(memory, size, 0.5f, RILL_ACCESS_PERSISTING, RILL_ACCESS_STREAMING), "RILL_ATTR_ACCESS_POLICY"))
     return;
   assert_true(works(access_to(NULL, 0, 0, 0, 0), "RILL_ATTR_ACCESS_POLICY"));
-  refuses(access_to(memory, size + 1, 1, 0, 0), RILL_ERROR_OUT_OF_RANGE, "pass the end");
+  refuses(access_to(memory, size + 1, 1, 0, 0), RILL_ERROR_OUT_OF_RANGE, "extend past the end");
   refuses(access_to(memory, SIZE_MAX / 2, 1, 0, 0), RILL_ERROR_OUT_OF_RANGE, "limit");
 }
 

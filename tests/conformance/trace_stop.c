@@ -3,7 +3,7 @@
 
 static void needs_a_trace(void) {
   assert_fails(rill_trace_stop(), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("no trace runs");
+  assert_says("no trace is running");
 }
 
 static void waits_for_what_it_times(void) {

@@ -35,7 +35,7 @@ static void grants_add_up(void) {
     assert_int_equal(status, RILL_ERROR_OUT_OF_MEMORY);
     assert_in_range(count, 56, 63); /* the tests' own memory is in there, too */
     char text[32];
-    (void)snprintf(text, sizeof text, "%d bytes asked for", MIB);
+    (void)snprintf(text, sizeof text, "%d bytes requested", MIB);
     assert_says(text);
     (void)snprintf(text, sizeof text, "%llu bytes free of %d", (unsigned long long)free_now(), LIMIT);
     assert_says(text);

@@ -189,7 +189,7 @@ static void a_fault_says_how_many_are_missing(void) {
   vendor.fake->fault(0, ILLEGAL_ADDRESS);
   vendor.fake->resume(0);
   assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
-  assert_in(message(), "\nstream \"work\": 173 operations before the next are not recorded any more\n"
+  assert_in(message(), "\nstream \"work\": 173 operations before the next are no longer recorded\n"
                        "stream \"work\": operation 174: fill of 256 bytes");
   assert_in(message(), " more");
 }
@@ -305,11 +305,11 @@ static void a_wait_past_the_deadline_is_explained(void) {
     assert_true(more > 0);
     length += (size_t)more;
     said[length] = '\0';
-  } while (strstr(said, "a thread waits for stream \"work\"") == NULL);
+  } while (strstr(said, "a thread has been waiting for stream \"work\"") == NULL);
   assert_ok(rill_stream_record_event(other, event, 0));
   join_threads(threads);
   assert_string_equal(listen_end(), "");
-  assert_in(said, "rill: RILL_DEADLINE: a wait of the host takes longer than 0.1 s\n");
+  assert_in(said, "rill: RILL_DEADLINE: a host wait is taking longer than 0.1 s\n");
   assert_in(said, "held: stream \"work\" waits for event \"missing\", which has never been recorded; 2 operations are "
                   "queued: record the event first\n");
 }
@@ -334,11 +334,11 @@ static void a_free_past_the_deadline_is_explained(void) {
     assert_true(more > 0);
     length += (size_t)more;
     said[length] = '\0';
-  } while (strstr(said, "a thread is in rill_free of 0x") == NULL);
+  } while (strstr(said, "a thread has been in rill_free of 0x") == NULL);
   vendor.fake->resume(0);
   join_threads(threads);
   assert_string_equal(listen_end(), "");
-  assert_in(said, "rill: RILL_DEADLINE: a wait of the host takes longer than 0.1 s\n");
+  assert_in(said, "rill: RILL_DEADLINE: a host wait is taking longer than 0.1 s\n");
   assert_in(said, "not known to be complete: operation 1: fill of 256 bytes");
 }
 

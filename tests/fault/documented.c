@@ -123,7 +123,7 @@ static const struct sample {
   { "unknown_check", "RILL_CHECK=fault", unknown_check, "\n" },
   { "a_fault", NULL, a_fault, "1 block of 1 thread\n" },
   { "a_fault_in_its_call", "RILL_CHECK=faults", a_fault_in_its_call, "(RILL_ERROR_DEVICE_LOST)\n" },
-  { "a_hang", "RILL_DEADLINE=200ms", a_hang, "a thread waits for stream \"work\", for 0.2 s\n" },
+  { "a_hang", "RILL_DEADLINE=200ms", a_hang, "a thread has been waiting for stream \"work\" for 0.2 s\n" },
   { "a_crash", "RILL_CHECK=crash", a_crash, "SIGSEGV\n" },
   { "a_missing_wait", "RILL_CHECK=order", a_missing_wait, "before the fill\n" },
 };

@@ -175,7 +175,7 @@ static void every_allocation_can_find_no_memory(void) { refuse_each(NO_MEMORY, t
 
 static void says_what_there_is(size_t asked) {
   char text[32];
-  (void)snprintf(text, sizeof text, "%zu bytes asked for", asked);
+  (void)snprintf(text, sizeof text, "%zu bytes requested", asked);
   assert_says(text);
   assert_says("bytes free of 67108864");
 }

@@ -144,7 +144,7 @@ static void what_is_no_schedule_is_named(void) {
   const char *const wrong[] = { "seeds:1", "seed:", "seed:1x", "seed:-1", "seed:99999999999999999999", "1" };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     char expected[128];
-    (void)snprintf(expected, sizeof expected, "rill: RILL_CPU_SCHEDULE: \"%s\" is no schedule; ", wrong[i]);
+    (void)snprintf(expected, sizeof expected, "rill: RILL_CPU_SCHEDULE: \"%s\" is not a schedule; ", wrong[i]);
     run_with("open", wrong[i], &child);
     assert_non_null(strstr(child.output, expected));
     assert_null(strstr(child.output, "RILL_CPU_SCHEDULE=seed:"));

@@ -51,8 +51,8 @@ static void reads_lists_of_checks(void) {
 
 static void names_unknown_checks(void) {
   assert_int_equal(parse("RILL_CHECK", "comms,memory,com").checks, RILL__CHECK_MEMORY);
-  assert_non_null(strstr(complaint, "RILL_CHECK: \"comms\" is no check; there are comm"));
-  assert_non_null(strstr(complaint, "RILL_CHECK: \"com\" is no check"));
+  assert_non_null(strstr(complaint, "RILL_CHECK: \"comms\" is not a check; the checks are comm"));
+  assert_non_null(strstr(complaint, "RILL_CHECK: \"com\" is not a check"));
   assert_non_null(strstr(complaint, " and order:precise\n"));
   assert_int_equal(parse("RILL_CHECK", "Comm").checks, 0);
   assert_non_null(strstr(complaint, "\"Comm\""));
@@ -98,7 +98,7 @@ static void reads_rules_of_faults(void) {
   assert_string_equal(complaint, "");
   assert_null(parse("RILL_FAULT", "fill:1,alloc:3=out_of").fault);
   assert_string_equal(complaint,
-                      "rill: RILL_FAULT: character 16: \"out_of\" is no status of a failure, such as out_of_memory\n");
+                      "rill: RILL_FAULT: character 16: \"out_of\" is not an error status such as out_of_memory\n");
 }
 
 static void reads_whether_to_record(void) {
@@ -116,7 +116,7 @@ static void reads_signals(void) {
   assert_int_equal(parse("RILL_REPORT_SIGNAL", "").report_signal, 0);
   assert_string_equal(complaint, "");
   assert_int_equal(parse("RILL_REPORT_SIGNAL", "SEGV").report_signal, 0);
-  assert_non_null(strstr(complaint, "RILL_REPORT_SIGNAL: \"SEGV\" is none of HUP, QUIT, USR1 and USR2"));
+  assert_non_null(strstr(complaint, "RILL_REPORT_SIGNAL: \"SEGV\" is not HUP, QUIT, USR1 or USR2"));
 }
 
 static void keeps_texts(void) {
@@ -136,7 +136,7 @@ static void reads_schedules(void) {
   assert_false(parse("RILL_CPU_SCHEDULE", "").schedules);
   assert_string_equal(complaint, "");
   assert_false(parse("RILL_CPU_SCHEDULE", "seed:18446744073709551616").schedules);
-  assert_non_null(strstr(complaint, "RILL_CPU_SCHEDULE: \"seed:18446744073709551616\" is no schedule"));
+  assert_non_null(strstr(complaint, "RILL_CPU_SCHEDULE: \"seed:18446744073709551616\" is not a schedule"));
 }
 
 /* Linked in place of the C library's, which returns NULL in a set-user-id program. */
