@@ -202,7 +202,7 @@ rill_status rill_device_set_workers(rill_device device, uint32_t count) {
   RILL_ENTER();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, the limit is %d", count, WORKERS_MOST);
+  RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, but the limit is %d", count, WORKERS_MOST);
   RILL_TRY(check_has_workers(d));
   RILL_ASK(d, device, set_workers, d, count);
   return RILL_OK;

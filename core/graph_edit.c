@@ -228,7 +228,7 @@ static rill_status put_in_node(struct rill__graph *graph, struct rill__graph_nod
 static rill_status change_node(struct rill__thread *self, struct change *change, struct rill__graph_node *node) {
   const uint32_t kind = change->before->kind, asked = change->params->kind;
   RILL_REQUIRE(asked == 0 || asked == kind, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_graph_node_params.kind is %u, the node is of kind %u, \"%s\"", asked, kind,
+               "rill_graph_node_params.kind is %u, but the node is of kind %u, \"%s\"", asked, kind,
                rill__node_kind_name(kind));
   RILL_REQUIRE(change->params->reserved == 0, RILL_ERROR_INVALID_ARGUMENT,
                "rill_graph_node_params.reserved is %u, not 0", change->params->reserved);

@@ -5,7 +5,7 @@
 static rill_status check_block(struct rill__kernel *kernel, uint32_t threads, uint64_t shared) {
   RILL_REQUIRE(threads != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": block_threads is 0", kernel->name);
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a block of %u threads, the limit is %u", kernel->name, threads, kernel->max_threads);
+               "kernel \"%s\": a block of %u threads, but the limit is %u", kernel->name, threads, kernel->max_threads);
   return rill__launch_check_shared(kernel, shared);
 }
 

@@ -16,7 +16,7 @@ rill_status rill__graph_fail_device(const struct rill__graph *graph, const struc
   RILL_TRY(rill__check_same_backend(&graph->base, other));
   return rill__fail(
       RILL_ERROR_WRONG_DEVICE,
-      "%s belongs to %s, and the graph to %s: up to version %d.%d all nodes of a graph belong to one device" RILL_HINT
+      "%s belongs to %s, and the graph to %s: as of version %d.%d all nodes of a graph belong to one device" RILL_HINT
       "create a graph for each device, and order their launches with events",
       rill__name_of(other).text, other->device->name, graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
 }

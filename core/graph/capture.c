@@ -47,7 +47,7 @@ rill_status rill__member_list_place(struct rill__capture_member *member) {
 static rill_status become_member(struct rill__capture *capture, struct rill__capture_member *member,
                                  struct rill__stream *stream, struct rill__place place) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
-               "%s belongs to %s, but the capture of %s belongs to %s: up to version %d.%d a graph belongs to one "
+               "%s belongs to %s, but the capture of %s belongs to %s: as of version %d.%d a graph belongs to one "
                "device" RILL_HINT "capture a graph for each device, and order their launches with events",
                rill__name_of(&stream->base).text, stream->base.device->name, rill__capture_name(capture).text,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);

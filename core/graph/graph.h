@@ -46,7 +46,7 @@ struct rill__node_page {
   uint32_t first;    /* serial of the first node */
   uint32_t live;     /* nodes that have not been removed */
   bool empty;        /* the nodes only have ids, numbers and kinds */
-  _Atomic bool gone; /* the nodes belong to no graph any more; also set without the lock */
+  _Atomic bool gone; /* the nodes no longer belong to a graph; also set without the lock */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
@@ -152,7 +152,7 @@ uint32_t rill__graph_mark(struct rill__graph *graph);
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 /* Drops the table of memory, which is by node number (rill__graph_find_memory). */
 void rill__graph_forget_memory(struct rill__graph *graph);
-/* Retires a page whose nodes belong to no graph any more. */
+/* Retires a page whose nodes no longer belong to a graph. */
 void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page);
 
 /* Returns STALE_HANDLE if the node was removed. */

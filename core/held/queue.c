@@ -276,7 +276,7 @@ rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
   struct rill__operation *operation = NULL;
   RILL_REQUIRE(!rill__is_captured(stream), RILL_ERROR_UNSUPPORTED,
-               "%s is capturing, and up to version %d.%d graphs have no nodes for prefetches" RILL_HINT
+               "%s is capturing, and as of version %d.%d graphs have no nodes for prefetches" RILL_HINT
                "prefetch before the capture begins",
                rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   RILL_TRY(rill__operation_prefetch(stream->base.device, p, size, &operation));

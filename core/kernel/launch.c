@@ -29,7 +29,7 @@ static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__
                                                              const uint32_t size[3], const uint32_t limit[3]) {
   RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->name, what);
   for (int i = 0; i < 3; i++) {
-    RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
+    RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, but the limit of %s is %u",
                  kernel->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
   }
   return RILL_OK;
@@ -53,7 +53,7 @@ static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kerne
   const struct rill__device *device = kernel->base.device;
   const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
   RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": %llu bytes of dynamic shared memory and %llu of static, the limit of %s is %llu",
+               "kernel \"%s\": %llu bytes of dynamic shared memory and %llu of static, but the limit of %s is %llu",
                kernel->name, (unsigned long long)bytes, (unsigned long long)fixed, device->name,
                (unsigned long long)limit);
   if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
@@ -82,7 +82,7 @@ static rill_status check_large_cluster(struct rill__kernel *kernel, const struct
     RILL_TRY(RILL_DISPATCH(kernel, kernel, cluster_limit, kernel, launch, &limit));
   }
   RILL_REQUIRE(blocks <= limit, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a cluster of %u x %u x %u blocks, the limit of %s is %u blocks", kernel->name,
+               "kernel \"%s\": a cluster of %u x %u x %u blocks, but the limit of %s is %u blocks", kernel->name,
                launch->cluster[0], launch->cluster[1], launch->cluster[2], kernel->base.device->name, limit);
   return RILL_OK;
 }
@@ -143,12 +143,12 @@ check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__
     return fail_block(kernel, out->block);
   }
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a block of %u x %u x %u is %llu threads, the limit is %u", name, out->block[0],
+               "kernel \"%s\": a block of %u x %u x %u is %llu threads, but the limit is %u", name, out->block[0],
                out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
   for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
     RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
-                 "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
-                 out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
+                 "kernel \"%s\": %u blocks of %u threads in %c, but the limit of %s is %llu threads", name,
+                 out->grid[i], out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
   }
   RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
   out->shared_mem_bytes = shape->shared_mem_bytes;
@@ -177,7 +177,7 @@ static rill_status check_arg_count(const struct rill__kernel *kernel, const rill
                "kernel \"%s\": %zu arguments passed, %u expected", kernel->name, count, source->arg_count);
   RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
                kernel->name, count);
-  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
+  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, but the limit is %d",
                kernel->name, count, MAX_ARGS);
   return RILL_OK;
 }
@@ -236,7 +236,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
     return rill__fail_unknown_args(launch->kernel); /* without them the arguments cannot be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a held stream cannot "
-               "launch a kernel that records an event, up to version %d.%d" RILL_HINT
+               "launch a kernel that records an event, as of version %d.%d" RILL_HINT
                "record the event after the launch",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return rill__held_launch(stream, launch, payload, taken);
@@ -274,7 +274,7 @@ static rill_status submit_recorded_node(struct rill__stream *stream, struct rill
   struct rill__event *const event = extras->event;
   RILL_REQUIRE(stream->base.id != 0, RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a kernel node of a graph cannot record an "
-               "event, up to version %d.%d" RILL_HINT "add a node after it (rill_graph_add_event_record)",
+               "event, as of version %d.%d" RILL_HINT "add a node after it (rill_graph_add_event_record)",
                stream->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   extras->event = NULL;
   extras->set &= ~(1u << RILL_ATTR_PROGRAMMATIC_EVENT);

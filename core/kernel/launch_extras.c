@@ -111,7 +111,7 @@ static rill_status read_access(const struct reading *reading, const rill_launch_
                "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: base is NULL, size is %zu", size);
   RILL_TRY(check_supported(reading, RILL_ATTR_ACCESS_POLICY));
   RILL_REQUIRE(size <= device->max_access_window, RILL_ERROR_OUT_OF_RANGE,
-               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: size is %zu, the limit of %s is %llu", size,
+               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: size is %zu, but the limit of %s is %llu", size,
                device->name, (unsigned long long)device->max_access_window);
   uint32_t kind;
   if (size > 0) RILL_TRY(rill__memory_check(reading->stream, base, size, "value.access", &kind));
@@ -214,7 +214,7 @@ static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   if (rill__is_captured(stream)) return RILL_OK; /* the node of the graph keeps them */
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.constants on %s: %s is capturing, and a graph keeps no copy of constants, up to version "
+               "rill_launch.constants on %s: %s is capturing, and a graph keeps no copy of constants, as of version "
                "%d.%d" RILL_HINT "copy to the variable's address (rill_module_get_global)",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return RILL_OK;

@@ -67,7 +67,7 @@ struct rill__stream_core {
   _Atomic uint32_t diverted;
   _Atomic uint32_t visitors; /* threads that use the native stream without the handle */
   _Atomic uint32_t caches;   /* number of pools that have a cache for the stream (core/pool/cache.h) */
-  _Atomic bool pools_closed; /* the stream is ending: no pool creates a cache any more */
+  _Atomic bool pools_closed; /* the stream is ending: pools create no more caches for it */
   bool in_natives;
   /* membership of a capture; guarded by the lock of captures (core/graph/capture.h) */
   struct rill__capture_member *member;

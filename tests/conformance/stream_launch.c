@@ -230,9 +230,9 @@ static void clusters_are_as_the_device_supports(void) {
     refuses_launch(launch, RILL_ERROR_INVALID_ARGUMENT, "not a multiple of the cluster's 3");
     launch.grid.x = launch.cluster.x = 16; /* not every device can */
     spoil_last_error();
-    if (launch_store(stream, store, &launch) != RILL_OK) assert_says("a cluster of 16 x 1 x 1 blocks, the limit");
+    if (launch_store(stream, store, &launch) != RILL_OK) assert_says("a cluster of 16 x 1 x 1 blocks, but the limit");
     launch.grid.x = launch.cluster.x = 1024;
-    refuses_launch(launch, RILL_ERROR_OUT_OF_RANGE, "a cluster of 1024 x 1 x 1 blocks, the limit of ");
+    refuses_launch(launch, RILL_ERROR_OUT_OF_RANGE, "a cluster of 1024 x 1 x 1 blocks, but the limit of ");
     launch.grid = launch.cluster = (rill_dim3){ 65536, 32768, 32768 };
     launch.grid.y = launch.grid.z = 32768;
     refuses_launch(launch, RILL_ERROR_OUT_OF_RANGE, "limit");
