@@ -41,7 +41,7 @@ static const char *differ(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void what_differs_is_refused(void) { run_ranks(differ, TIMEOUT_NS); }
+static void mismatched_operations_are_refused(void) { run_ranks(differ, TIMEOUT_NS); }
 
 /* Groups are compared operation by operation. */
 static const char *differ_in_group(struct rank *r) {
@@ -134,14 +134,14 @@ static const char *differ_in_messages(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void messages_that_differ_are_refused(void) {
+static void mismatched_messages_are_refused(void) {
   if (on_cpu()) skip_because("the engines of the CPU compare messages themselves, as they come");
   run_ranks(differ_in_messages, TIMEOUT_NS);
 }
 
 int main(void) {
   if (setenv("RILL_CHECK", ",comm", 1) != 0) return EXIT_FAILURE;
-  static const struct test tests[] = { TEST(what_differs_is_refused), TEST(groups_are_compared),
-                                       TEST(one_thread_for_all), TEST(messages_that_differ_are_refused) };
+  static const struct test tests[] = { TEST(mismatched_operations_are_refused), TEST(groups_are_compared),
+                                       TEST(one_thread_for_all), TEST(mismatched_messages_are_refused) };
   return RUN_ONCE("RILL_CHECK=comm", tests);
 }

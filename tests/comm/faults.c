@@ -158,7 +158,7 @@ static void a_rank_that_stalls(void) {
 }
 
 /* By a rule: its stream waits before its first operation, and the others' for it. */
-static void a_rank_that_is_made_late(void) {
+static void a_rank_delayed_by_a_rule(void) {
   begin();
   make_comms(0);
   const uint64_t start = now_ns();
@@ -195,7 +195,7 @@ static void a_rank_that_is_too_late(void) {
 }
 
 /* The deadline counts from when the stream comes to the operation, not from the call. */
-static void a_stream_that_is_late(void) {
+static void a_late_stream(void) {
   begin();
   make_comms(deadline);
   driver->pause(0);
@@ -443,9 +443,9 @@ int main(int argc, char **argv) {
     TEST(a_call_that_fails),
     TEST(a_submission_that_fails),
     TEST(a_rank_that_stalls),
-    TEST(a_rank_that_is_made_late),
+    TEST(a_rank_delayed_by_a_rule),
     TEST(a_rank_that_is_too_late),
-    TEST(a_stream_that_is_late),
+    TEST(a_late_stream),
     TEST(another_count),
     TEST(a_rank_that_dies),
     TEST(a_rank_that_dies_unwatched),

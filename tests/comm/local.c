@@ -93,7 +93,7 @@ static rill_status differ(int rank, int what) {
   }
 }
 
-static void operations_that_differ(void) {
+static void mismatched_operations(void) {
   static const char *const says[] = { "of 5 elements, type 5, op 1",
                                       "of 4 elements, type 6",
                                       "type 5, op 3",
@@ -119,7 +119,7 @@ static void operations_that_differ(void) {
   works_anew();
 }
 
-static void messages_that_differ(void) {
+static void mismatched_messages(void) {
   for (int what = 0; what < 2; what++) {
     make_comms(0);
     assert_comm(rill_comm_send(comms[0], streams[0], cells[0], 2, RILL_COMM_INT64, 2));
@@ -134,7 +134,7 @@ static void messages_that_differ(void) {
 }
 
 /* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
-static void a_group_that_differs(void) {
+static void a_mismatched_group(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(0, 2));
@@ -151,7 +151,7 @@ static void a_group_that_differs(void) {
 }
 
 /* By a rule, as a program that is wrong would. */
-static void a_count_that_is_injected(void) {
+static void an_injected_count(void) {
   make_comms(0);
   assert_ok(rill_fault_set("comm_count@2:1=+1"));
   assert_comm(sum(0, 3));
@@ -179,7 +179,7 @@ static void a_rank_that_does_not_call(void) {
 }
 
 /* Many operations wait on one stream: it is notified once. */
-static void many_operations_that_wait(void) {
+static void many_waiting_operations(void) {
   for (int round = 0; round < 20; round++) {
     make_comms(0);
     for (int i = 0; i < 50; i++) assert_comm(sum(0, 1));
@@ -192,7 +192,7 @@ static void many_operations_that_wait(void) {
 }
 
 /* Its stream stands still before a gate, before and after all has been released. */
-static void a_rank_that_is_late(void) {
+static void a_late_rank(void) {
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
     stand_still(1);
@@ -221,7 +221,7 @@ static void a_message_that_nobody_sends(void) {
 }
 
 /* The deadline counts from when the stream comes to the operation. */
-static void a_stream_that_is_late(void) {
+static void a_late_stream(void) {
   make_comms(deadline);
   stand_still(0);
   assert_comm(sum(0, 1));
@@ -409,15 +409,15 @@ int main(int argc, char **argv) {
   if (argc > 1) return leave_in_the_middle();
   if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = {
-    TEST(operations_that_differ),
-    TEST(messages_that_differ),
-    TEST(a_group_that_differs),
-    TEST(a_count_that_is_injected),
+    TEST(mismatched_operations),
+    TEST(mismatched_messages),
+    TEST(a_mismatched_group),
+    TEST(an_injected_count),
     TEST(a_rank_that_does_not_call),
-    TEST(many_operations_that_wait),
-    TEST(a_rank_that_is_late),
+    TEST(many_waiting_operations),
+    TEST(a_late_rank),
     TEST(a_message_that_nobody_sends),
-    TEST(a_stream_that_is_late),
+    TEST(a_late_stream),
     TEST(work_that_failed_before),
     TEST(an_abort),
     TEST(an_abort_after_releases),

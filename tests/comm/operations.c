@@ -140,7 +140,7 @@ static const char *compare_signs(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void signs_count_as_the_type_says(void) { run_ranks(compare_signs, 0); }
+static void comparisons_follow_the_sign_of_the_type(void) { run_ranks(compare_signs, 0); }
 
 /* ---- sends and receives ---- */
 
@@ -251,7 +251,7 @@ static const char *wait_at_barrier(struct rank *r) {
   (void)sem_destroy(&gate);
   return NULL;
 }
-static void nobody_passes_a_barrier_alone(void) { run_ranks(wait_at_barrier, 0); }
+static void a_barrier_waits_for_every_rank(void) { run_ranks(wait_at_barrier, 0); }
 
 /* Fills, operations and copies of one stream, 500 rounds without looking: each sees what came before. */
 static const char *chain(struct rank *r) {
@@ -278,7 +278,7 @@ static const char *chain(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void takes_its_place_in_the_stream(void) { run_ranks(chain, 0); }
+static void runs_in_stream_order(void) { run_ranks(chain, 0); }
 
 /* Operations of several streams run in the order of their submission, on every rank, whatever the streams do. */
 static const char *two_streams(struct rank *r) {
@@ -606,8 +606,9 @@ static void traces_show_operations(void) {
 }
 
 TESTS_ONCE("operations of rill_comm", TEST(every_operation_of_every_type), TEST(every_operation_with_a_deadline),
-           TEST(signs_count_as_the_type_says), TEST(sends_and_receives_in_a_ring), TEST(sends_and_receives_alternately),
-           TEST(a_rank_sends_to_itself), TEST(nobody_passes_a_barrier_alone), TEST(takes_its_place_in_the_stream),
-           TEST(streams_take_turns), TEST(a_group_of_many), TEST(a_refused_operation_refuses_its_group),
-           TEST(refuses_misuse), TEST(counts_references), TEST(submitted_work_outlives_the_handle),
-           TEST(captures_operations), TEST(reports_name_operations), TEST(traces_show_operations))
+           TEST(comparisons_follow_the_sign_of_the_type), TEST(sends_and_receives_in_a_ring),
+           TEST(sends_and_receives_alternately), TEST(a_rank_sends_to_itself), TEST(a_barrier_waits_for_every_rank),
+           TEST(runs_in_stream_order), TEST(streams_take_turns), TEST(a_group_of_many),
+           TEST(a_refused_operation_refuses_its_group), TEST(refuses_misuse), TEST(counts_references),
+           TEST(submitted_work_outlives_the_handle), TEST(captures_operations), TEST(reports_name_operations),
+           TEST(traces_show_operations))

@@ -179,7 +179,7 @@ static const char *refuse(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void refuses_counts_that_contradict(void) { run_ranks(refuse, TIMEOUT_NS); }
+static void refuses_mismatched_counts(void) { run_ranks(refuse, TIMEOUT_NS); }
 
 /* ---- splitting ---- */
 
@@ -274,5 +274,5 @@ static const char *split_while_busy(struct rank *r) {
 static void splits_while_operations_run(void) { run_ranks(split_while_busy, TIMEOUT_NS); }
 
 TESTS_ONCE("parts of rill_comm", TEST(averages_of_every_type), TEST(averages_of_integers_round_to_zero),
-           TEST(a_count_for_each_rank), TEST(refuses_counts_that_contradict), TEST(splits_by_color_and_key),
+           TEST(a_count_for_each_rank), TEST(refuses_mismatched_counts), TEST(splits_by_color_and_key),
            TEST(leaves_ranks_out), TEST(splits_while_operations_run))

@@ -20,7 +20,7 @@ static void refuses_null_out(void) {
 }
 
 /* R8: kinds that are none, or cannot be asked for. */
-static void refuses_kinds_that_are_none(void) {
+static void refuses_unknown_kinds(void) {
   const uint32_t bad[] = { RILL_MEMORY_UNKNOWN, RILL_MEMORY_REGISTERED, 5, UINT32_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     void *out = &out;
@@ -31,7 +31,7 @@ static void refuses_kinds_that_are_none(void) {
 }
 
 /* C1.8 */
-static void managed_memory_is_as_the_device_supports(void) {
+static void managed_memory_works_if_supported(void) {
   void *out = &out;
   if (rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL)) {
     assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_MANAGED, &out));
@@ -45,7 +45,7 @@ static void managed_memory_is_as_the_device_supports(void) {
 }
 
 /* C5.1, M1 */
-static void gives_null_for_size_zero(void) {
+static void returns_null_for_size_zero(void) {
   for (size_t i = 0; i < 2; i++) {
     void *out = &out;
     assert_ok(rill_alloc(dut.device, 0, kinds[i], &out));
@@ -54,7 +54,7 @@ static void gives_null_for_size_zero(void) {
 }
 
 /* C5.1, M2, R4: the text has asked, free and total in it, and the device goes on. */
-static void too_much_is_out_of_memory(void) {
+static void too_large_sizes_are_out_of_memory(void) {
   uint64_t free_bytes, total_bytes;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
   const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, (size_t)total_bytes + 1 };
@@ -76,7 +76,7 @@ static void too_much_is_out_of_memory(void) {
 }
 
 /* C5.1 */
-static void pinned_memory_is_the_hosts_too(void) {
+static void the_host_can_use_pinned_memory(void) {
   unsigned char *pinned = NULL;
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, 100000, &pinned));
   memset(pinned, 0x5a, 100000);
@@ -85,7 +85,7 @@ static void pinned_memory_is_the_hosts_too(void) {
 }
 
 /* Every size, and aligned for the widest pattern of a fill. */
-static void gives_memory_that_does_not_overlap(void) {
+static void allocations_do_not_overlap(void) {
   const size_t sizes[] = { 1, 2, 3, 7, 16, 100, 4095, 4096, 4097, 65536, 1000003 };
   enum { COUNT = sizeof sizes / sizeof *sizes };
   unsigned char *pointers[2 * COUNT];
@@ -111,7 +111,7 @@ static void new_refuses_products_that_overflow(void) {
 }
 
 /* M21 */
-static void many_come_and_go(void) {
+static void many_are_allocated_and_freed(void) {
   for (unsigned i = 0; i < scaled(1000); i++) {
     void *out;
     assert_ok(rill_alloc(dut.device, 1000 + i, kinds[i % 2], &out));
@@ -133,7 +133,7 @@ static const char *allocates_and_frees(unsigned index, void *shared) {
 static void serves_many_threads(void) { run_threads(8, allocates_and_frees, NULL); }
 
 /* C5.1: pinned memory is reached by every device of the backend. */
-static void pinned_memory_is_for_all_devices(void) {
+static void all_devices_can_use_pinned_memory(void) {
   needs_second_device();
   rill_stream there = new_stream_on(dut.second, "there");
   const uint32_t value = 12;
@@ -142,8 +142,9 @@ static void pinned_memory_is_for_all_devices(void) {
   assert_int_equal(dut.host[0], value);
 }
 
-TESTS_ON_EACH_DEVICE("rill_alloc", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(refuses_kinds_that_are_none),
-                     TEST(managed_memory_is_as_the_device_supports), TEST(gives_null_for_size_zero),
-                     TEST(too_much_is_out_of_memory), TEST(pinned_memory_is_the_hosts_too),
-                     TEST(gives_memory_that_does_not_overlap), TEST(new_refuses_products_that_overflow),
-                     TEST(many_come_and_go), TEST(serves_many_threads), TEST(pinned_memory_is_for_all_devices))
+TESTS_ON_EACH_DEVICE("rill_alloc", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(refuses_unknown_kinds),
+                     TEST(managed_memory_works_if_supported), TEST(returns_null_for_size_zero),
+                     TEST(too_large_sizes_are_out_of_memory), TEST(the_host_can_use_pinned_memory),
+                     TEST(allocations_do_not_overlap), TEST(new_refuses_products_that_overflow),
+                     TEST(many_are_allocated_and_freed), TEST(serves_many_threads),
+                     TEST(all_devices_can_use_pinned_memory))

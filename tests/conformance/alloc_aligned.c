@@ -23,14 +23,14 @@ static void refuses_null_out(void) {
   assert_fails(rill_alloc_aligned(dut.device, 16, 16, RILL_MEMORY_DEVICE, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-static void refuses_kinds_that_are_none(void) {
+static void refuses_unknown_kinds(void) {
   void *out = &out;
   assert_fails(rill_alloc_aligned(dut.device, 16, 16, RILL_MEMORY_REGISTERED, &out), RILL_ERROR_INVALID_ARGUMENT);
   assert_null(out);
 }
 
 /* M4 */
-static void refuses_alignments_that_are_no_power_of_two(void) {
+static void refuses_alignments_that_are_not_powers_of_two(void) {
   const size_t bad[] = { 0, 3, 24, 4097, SIZE_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     void *out = &out;
@@ -44,14 +44,14 @@ static void refuses_alignments_that_are_no_power_of_two(void) {
 }
 
 /* M1 */
-static void gives_null_for_size_zero(void) {
+static void returns_null_for_size_zero(void) {
   void *out = &out;
   assert_ok(rill_alloc_aligned(dut.device, 0, 1 << 20, RILL_MEMORY_DEVICE, &out));
   assert_null(out);
 }
 
 /* M2: sizes that overflow with their alignment too. */
-static void too_much_is_out_of_memory(void) {
+static void too_large_sizes_are_out_of_memory(void) {
   const size_t alignments[] = { 1, 1 << 20, SIZE_MAX / 2 + 1 };
   for (size_t i = 0; i < 3; i++) {
     void *out = &out;
@@ -98,7 +98,7 @@ static void honours_every_alignment(void) {
 }
 
 /* Many at once, apart from one another. */
-static void allocations_are_apart(void) {
+static void allocations_do_not_overlap(void) {
   enum { COUNT = 40 };
   char *pointers[COUNT];
   for (size_t i = 0; i < COUNT; i++) {
@@ -113,6 +113,6 @@ static void allocations_are_apart(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_alloc_aligned", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(refuses_kinds_that_are_none), TEST(refuses_alignments_that_are_no_power_of_two),
-                     TEST(gives_null_for_size_zero), TEST(too_much_is_out_of_memory), TEST(honours_every_alignment),
-                     TEST(allocations_are_apart))
+                     TEST(refuses_unknown_kinds), TEST(refuses_alignments_that_are_not_powers_of_two),
+                     TEST(returns_null_for_size_zero), TEST(too_large_sizes_are_out_of_memory),
+                     TEST(honours_every_alignment), TEST(allocations_do_not_overlap))

@@ -18,14 +18,14 @@ static void refuses_null_out(void) {
 }
 
 /* M1 */
-static void gives_null_for_size_zero(void) {
+static void returns_null_for_size_zero(void) {
   void *out = &out;
   assert_ok(rill_alloc_async(new_stream("stream"), 0, &out));
   assert_null(out);
 }
 
 /* M2, R4: asked, free and total and the pool's numbers are in the text, and the device goes on. */
-static void too_much_is_out_of_memory(void) {
+static void too_large_sizes_are_out_of_memory(void) {
   rill_stream stream = new_stream("stream");
   uint64_t free_bytes, total_bytes;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
@@ -46,7 +46,7 @@ static void too_much_is_out_of_memory(void) {
 }
 
 /* C5.2, M4, M11: all sizes, aligned, apart from one another, and usable at once. */
-static void gives_memory_that_does_not_overlap(void) {
+static void allocations_do_not_overlap(void) {
   const size_t sizes[] = { 1, 2, 3, 100, 511, 512, 513, 4096, 65536, 262144, 262145, 1000003, 3 << 20 };
   enum { COUNT = sizeof sizes / sizeof *sizes };
   unsigned char *pointers[2 * COUNT];
@@ -69,7 +69,7 @@ static void gives_memory_that_does_not_overlap(void) {
 }
 
 /* M11: the same stream gets the memory back at once, though its work is not done. */
-static void the_same_stream_uses_it_again_at_once(void) {
+static void the_same_stream_reuses_it_at_once(void) {
   needs_plain_memory();
   rill_stream stream = new_stream("stream");
   void *first, *second;
@@ -144,7 +144,7 @@ static void held_streams_allocate(void) {
 }
 
 /* M21 */
-static void many_come_and_go(void) {
+static void many_are_allocated_and_freed(void) {
   rill_stream stream = new_stream("stream");
   rill_pool pool;
   assert_ok(rill_pool_default(dut.device, &pool));
@@ -175,7 +175,7 @@ static const char *allocates_and_frees(unsigned index, void *shared) {
 static void serves_many_threads(void) { run_threads(8, allocates_and_frees, NULL); }
 
 TESTS_ON_EACH_DEVICE("rill_alloc_async", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(gives_null_for_size_zero), TEST(too_much_is_out_of_memory),
-                     TEST(gives_memory_that_does_not_overlap), TEST(the_same_stream_uses_it_again_at_once),
+                     TEST(returns_null_for_size_zero), TEST(too_large_sizes_are_out_of_memory),
+                     TEST(allocations_do_not_overlap), TEST(the_same_stream_reuses_it_at_once),
                      TEST(another_stream_gets_other_memory), TEST(ranges_are_checked), TEST(held_streams_allocate),
-                     TEST(many_come_and_go), TEST(serves_many_threads))
+                     TEST(many_are_allocated_and_freed), TEST(serves_many_threads))

@@ -15,7 +15,7 @@ static rill_status call_with_device(uint64_t id) { return rill_bundle_preload((r
 static void refuses_bad_handles(void) { refuses_bad_devices("rill_bundle_preload", call_with_device); }
 
 /* K1 */
-static void refuses_what_is_no_bundle(void) {
+static void refuses_invalid_bundles(void) {
   rill_bundle bundle = gate_bundle;
   assert_fails(rill_bundle_preload(dut.device, NULL), RILL_ERROR_INVALID_ARGUMENT);
   bundle.magic++;
@@ -27,7 +27,7 @@ static void refuses_what_is_no_bundle(void) {
 }
 
 /* A kernel that the bundle lists and its image lacks: an error now, not at the first launch (K11). */
-static void finds_what_is_missing(void) {
+static void reports_missing_kernels(void) {
   const rill_bundle_kernel kernels[] = { gate_bundle.kernels[0], { "not_inside", NULL, 0 } };
   rill_bundle bundle = gate_bundle;
   bundle.kernels = kernels;
@@ -56,7 +56,7 @@ static void launches_by_reference_after_it(void) {
 }
 
 /* C6.6: after it, the images are not looked at. */
-static void takes_the_loading_out_of_the_first_launch(void) {
+static void moves_loading_out_of_the_first_launch(void) {
   rill_bundle bundle = launch_bundle;
   rill_kernel_ref ref = { &bundle, "store", { 0, 0 } };
   assert_ok(rill_bundle_preload(dut.device, &bundle));
@@ -103,7 +103,6 @@ static void serves_many_threads(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_bundle_preload", TEST(refuses_bad_handles), TEST(refuses_what_is_no_bundle),
-                     TEST(finds_what_is_missing), TEST(launches_by_reference_after_it),
-                     TEST(takes_the_loading_out_of_the_first_launch), TEST(shares_the_module),
-                     TEST(serves_many_threads))
+TESTS_ON_EACH_DEVICE("rill_bundle_preload", TEST(refuses_bad_handles), TEST(refuses_invalid_bundles),
+                     TEST(reports_missing_kernels), TEST(launches_by_reference_after_it),
+                     TEST(moves_loading_out_of_the_first_launch), TEST(shares_the_module), TEST(serves_many_threads))

@@ -51,7 +51,7 @@ static void check_store(rill_stream stream, uint32_t value) {
 
 /* ---- misuse ---- */
 
-static void refuses_what_is_no_bundle(void) {
+static void refuses_invalid_bundles(void) {
   rill_bundle bundle = gate_bundle;
   assert_fails(rill_bundle_unload(NULL), RILL_ERROR_INVALID_ARGUMENT);
   bundle.magic = 0;
@@ -66,7 +66,7 @@ static void does_nothing_if_it_is_not_loaded(void) {
 /* ---- what goes ---- */
 
 /* A reference with a cache of kernels that are gone looks them up anew. */
-static void references_load_anew(void) {
+static void references_load_the_bundle_again(void) {
   rill_stream stream = new_stream("stream");
   rill_bundle bundle = launch_bundle;
   rill_kernel_ref ref = { &bundle, "store", { 0, 0 } };
@@ -103,7 +103,7 @@ static void forgets_the_address(void) {
 /* ---- what stays ---- */
 
 /* Modules and kernels that others hold work on, without the memory of the bundle. */
-static void what_others_hold_stays_good(void) {
+static void objects_that_others_hold_stay_valid(void) {
   rill_stream stream = new_stream("stream");
   struct plugin plugin = open_plugin();
   rill_module module;
@@ -134,7 +134,7 @@ static void what_others_hold_stays_good(void) {
 }
 
 /* Work that was submitted still completes; the call does not wait for it. */
-static void work_under_way_completes(void) {
+static void running_work_completes(void) {
   rill_stream stream = new_stream("stream");
   struct plugin plugin = open_plugin();
   char name[] = "store";
@@ -208,7 +208,7 @@ static void serves_many_threads(void) {
   assert_ok(rill_bundle_unload(&bundle));
 }
 
-TESTS_ON_EACH_DEVICE("rill_bundle_unload", TEST(refuses_what_is_no_bundle), TEST(does_nothing_if_it_is_not_loaded),
-                     TEST(references_load_anew), TEST(forgets_the_address), TEST(what_others_hold_stays_good),
-                     TEST(work_under_way_completes), TEST(held_work_completes), TEST(serves_every_device),
-                     TEST(serves_many_threads))
+TESTS_ON_EACH_DEVICE("rill_bundle_unload", TEST(refuses_invalid_bundles), TEST(does_nothing_if_it_is_not_loaded),
+                     TEST(references_load_the_bundle_again), TEST(forgets_the_address),
+                     TEST(objects_that_others_hold_stay_valid), TEST(running_work_completes), TEST(held_work_completes),
+                     TEST(serves_every_device), TEST(serves_many_threads))

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-static void names_what_it_does_not_know_once(void) {
+static void names_unknown_checks_once(void) {
   char said[512] = "";
   int ends[2];
   assert_int_equal(pipe(ends), 0);
@@ -21,7 +21,7 @@ static void names_what_it_does_not_know_once(void) {
   assert_int_equal(close(ends[0]), 0);
 }
 
-static void knows_what_is_listed(void) {
+static void knows_the_listed_checks(void) {
   assert_true(rill_check_is_on("comm"));
   assert_false(rill_check_is_on("com"));
   assert_false(rill_check_is_on("memory"));
@@ -37,7 +37,7 @@ static void stays_as_it_was_read(void) {
 
 int main(void) {
   if (setenv("RILL_CHECK", "com,,comm,", 1) != 0) return EXIT_FAILURE;
-  static const struct test tests[] = { TEST(names_what_it_does_not_know_once), TEST(knows_what_is_listed),
+  static const struct test tests[] = { TEST(names_unknown_checks_once), TEST(knows_the_listed_checks),
                                        TEST(stays_as_it_was_read) };
   return RUN_ONCE("rill_check_is_on", tests);
 }

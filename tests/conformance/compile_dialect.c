@@ -95,7 +95,7 @@ static void finds_variables(void) {
 }
 
 /* C6.4: what is copied there, or given with a launch, is what kernels see. */
-static void variables_are_what_kernels_see(void) {
+static void kernels_see_the_same_variables(void) {
   const unsigned values[4] = { 2, 3, 5, 7 }, others[4] = { 11, 13, 17, 19 };
   const double offset = -1.5;
   rill_module module = RILL_NULL_MODULE;
@@ -272,7 +272,7 @@ static void sources_without_kernels(void) {
 }
 
 /* Nothing that a source ends in reaches what stands after it. */
-static void any_last_line(void) {
+static void accepts_any_last_line(void) {
   static const char *const ends[] = { "", "// the end", "// the end \\", "#define LAST 1", "#define LAST 1 \\", "\n" };
   char source[512];
   if (!can_compile()) return;
@@ -283,7 +283,7 @@ static void any_last_line(void) {
 }
 
 /* Messages name the label, spaces and all, or what a #line of the source says. */
-static void names_in_messages(void) {
+static void messages_name_the_source(void) {
   rill_module module = { 1 };
   if (!can_compile()) return;
   assert_fails_in("rill_module_compile", compile_on(dut.device, "\n\n#error \"wrong here\"\n", NULL, &module),
@@ -387,7 +387,7 @@ static void assertions(void) {
 int main(int argc, char **argv) {
   static const struct test tests[] = {
     TEST(finds_variables),
-    TEST(variables_are_what_kernels_see),
+    TEST(kernels_see_the_same_variables),
     TEST(barriers_in_headers),
     TEST(barriers_in_definitions),
     TEST(barriers_in_pieces),
@@ -395,8 +395,8 @@ int main(int argc, char **argv) {
     TEST(lanes),
     TEST(bounded_kernels),
     TEST(sources_without_kernels),
-    TEST(any_last_line),
-    TEST(names_in_messages),
+    TEST(accepts_any_last_line),
+    TEST(messages_name_the_source),
     TEST(printing),
     TEST(assertions),
   };

@@ -19,7 +19,7 @@ static const char *sees_an_empty_log(unsigned index, void *shared) {
 }
 
 /* Each thread has its own, and the whole of it. */
-static void holds_all_that_the_compiler_said(void) {
+static void holds_the_complete_compiler_output(void) {
   run_threads(1, sees_an_empty_log, NULL);
   if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) {
     assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_UNSUPPORTED);
@@ -50,4 +50,4 @@ static void is_empty_if_no_compiler_ran(void) {
   assert_string_equal(rill_compile_log(), "");
 }
 
-TESTS_ON_EACH_DEVICE("rill_compile_log", TEST(holds_all_that_the_compiler_said), TEST(is_empty_if_no_compiler_ran))
+TESTS_ON_EACH_DEVICE("rill_compile_log", TEST(holds_the_complete_compiler_output), TEST(is_empty_if_no_compiler_ran))

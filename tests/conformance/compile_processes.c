@@ -112,7 +112,7 @@ static void use_meeting_compiler(const char *folder) {
   (void)setenv("RILL_CXX", path, 1);
 }
 
-static void compile_at_once(void) {
+static void processes_compile_at_once(void) {
   char folder[64] = "/tmp/rill-processes-XXXXXX", cache[128];
   pid_t children[PROCESSES];
   int gate[2], ready[2];
@@ -147,7 +147,7 @@ static void compile_at_once(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test tests[] = { TEST(compile_at_once) };
+  static const struct test tests[] = { TEST(processes_compile_at_once) };
   (void)host_code, (void)argv;
   if (argc > 1) return be_child();
   return RUN_ON_EACH_DEVICE("rill_module_compile in several processes", tests);

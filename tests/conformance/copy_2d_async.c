@@ -22,7 +22,7 @@ static void refuses_null(void) {
 }
 
 /* C5.3; C2, C8 of the edge cases */
-static void does_nothing_for_no_bytes(void) {
+static void does_nothing_for_zero_bytes(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(rill_copy_2d_async(stream, dut.memory, 8, dut.host, 8, 0, 2));
   assert_ok(rill_copy_2d_async(stream, dut.memory, 8, dut.host, 8, 8, 0));
@@ -126,7 +126,7 @@ static void copies_many_megabytes(void) {
 
 static const struct box sample = { 3, 17, 0, 1, 19, 0, 13, 11, 1 };
 
-static void takes_a_pageable_source_at_the_call(void) { check_source_is_taken(copy, &sample); }
+static void reads_a_pageable_source_at_the_call(void) { check_source_is_taken(copy, &sample); }
 
 /* C3.8 */
 static void waits_on_a_held_stream(void) { check_box_on_held_stream(copy, &sample); }
@@ -188,9 +188,9 @@ static void runs_in_stream_order(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_copy_2d_async", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(does_nothing_for_no_bytes), TEST(refuses_pitches_below_the_width),
+                     TEST(does_nothing_for_zero_bytes), TEST(refuses_pitches_below_the_width),
                      TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
                      TEST(copies_in_every_direction), TEST(copies_many_megabytes),
-                     TEST(takes_a_pageable_source_at_the_call), TEST(waits_on_a_held_stream),
+                     TEST(reads_a_pageable_source_at_the_call), TEST(waits_on_a_held_stream),
                      TEST(overlapping_rows_are_moved_on_the_cpu), TEST(copies_between_devices),
                      TEST(runs_in_stream_order))

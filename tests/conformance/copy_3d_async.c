@@ -38,7 +38,7 @@ static rill_stream options_stream;
 static rill_status call_with_values(const void *values) { return rill_copy_3d_async(options_stream, values); }
 
 /* C1.4; NULL has no defaults here. */
-static void takes_structs_of_other_versions(void) {
+static void accepts_older_and_newer_structs(void) {
   options_stream = new_stream("stream");
   assert_fails(rill_copy_3d_async(options_stream, NULL), RILL_ERROR_INVALID_ARGUMENT);
   rill_copy_3d values = sample_values();
@@ -67,7 +67,7 @@ static void refuses_null(void) {
 }
 
 /* C5.3; C2 of the edge cases */
-static void does_nothing_for_no_bytes(void) {
+static void does_nothing_for_zero_bytes(void) {
   rill_stream stream = new_stream("stream");
   for (int i = 0; i < 3; i++) {
     rill_copy_3d values = sample_values();
@@ -159,7 +159,7 @@ static void copies_in_every_direction(void) {
   check_boxes(copy, boxes, sizeof boxes / sizeof *boxes);
 }
 
-static void takes_a_pageable_source_at_the_call(void) { check_source_is_taken(copy, &sample); }
+static void reads_a_pageable_source_at_the_call(void) { check_source_is_taken(copy, &sample); }
 
 /* C3.8 */
 static void waits_on_a_held_stream(void) { check_box_on_held_stream(copy, &sample); }
@@ -184,8 +184,8 @@ static void reads_the_struct_at_the_call(void) {
   free_kind(DEVICE, dst);
 }
 
-TESTS_ON_EACH_DEVICE("rill_copy_3d_async", TEST(refuses_bad_handles), TEST(takes_structs_of_other_versions),
-                     TEST(refuses_null), TEST(does_nothing_for_no_bytes), TEST(refuses_pitches_that_are_too_small),
+TESTS_ON_EACH_DEVICE("rill_copy_3d_async", TEST(refuses_bad_handles), TEST(accepts_older_and_newer_structs),
+                     TEST(refuses_null), TEST(does_nothing_for_zero_bytes), TEST(refuses_pitches_that_are_too_small),
                      TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
-                     TEST(copies_in_every_direction), TEST(takes_a_pageable_source_at_the_call),
+                     TEST(copies_in_every_direction), TEST(reads_a_pageable_source_at_the_call),
                      TEST(waits_on_a_held_stream), TEST(copies_between_devices), TEST(reads_the_struct_at_the_call))

@@ -122,7 +122,7 @@ static void copies_in_every_direction(void) {
 }
 
 /* C5.3: a pageable source has been read when the call returns.  The gate opens itself, since the call may wait. */
-static void takes_a_pageable_source_at_the_call(void) {
+static void reads_a_pageable_source_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *source = malloc(BYTES), *seen = malloc(BYTES), *there = allocate(DEVICE);
   for (int kind = 0; kind < 2; kind++) { /* short ones and long ones may go different ways */
@@ -266,7 +266,7 @@ static void runs_in_stream_order(void) {
 }
 
 /* C14 of the edge cases */
-static void takes_thousands_before_one_synchronize(void) {
+static void accepts_thousands_before_one_synchronize(void) {
   rill_stream stream = new_stream("stream");
   for (unsigned i = 0; i < scaled(5000); i++) {
     assert_ok(rill_copy_async(stream, dut.memory + (i + 1) % CELLS, dut.memory + i % CELLS, 4));
@@ -311,9 +311,9 @@ static void copies_between_devices(void) {
 
 TESTS_ON_EACH_DEVICE("rill_copy_async", TEST(refuses_bad_handles), TEST(refuses_null),
                      TEST(does_nothing_for_zero_bytes), TEST(refuses_ranges_past_the_end),
-                     TEST(copies_in_every_direction), TEST(takes_a_pageable_source_at_the_call),
+                     TEST(copies_in_every_direction), TEST(reads_a_pageable_source_at_the_call),
                      TEST(reads_a_pageable_source_after_host_calls), TEST(reads_a_pageable_source_after_copies),
                      TEST(reads_a_pageable_source_after_kernels_that_may_write_it),
                      TEST(reads_a_pinned_source_in_stream_order), TEST(runs_in_stream_order),
-                     TEST(takes_thousands_before_one_synchronize), TEST(overlapping_ranges_are_moved_on_the_cpu),
+                     TEST(accepts_thousands_before_one_synchronize), TEST(overlapping_ranges_are_moved_on_the_cpu),
                      TEST(copies_between_devices))

@@ -115,7 +115,7 @@ static void check_all(rill_stream stream) {
 }
 
 /* C1, C7, C12 */
-static void every_direction_and_size(void) { check_all(new_stream("stream")); }
+static void copies_every_direction_and_size(void) { check_all(new_stream("stream")); }
 
 static void set_peers(bool on) {
   rill_status (*const set)(rill_device, rill_device) = on ? rill_device_enable_peer : rill_device_disable_peer;
@@ -124,13 +124,13 @@ static void set_peers(bool on) {
 }
 
 /* C17, P8: on the other device's stream, and with peer access on. */
-static void every_direction_from_the_other_device(void) {
+static void copies_from_the_other_device_in_every_direction(void) {
   needs_second_device();
   set_peers(false);
   check_all(new_stream_on(dut.second, "there"));
 }
 
-static void every_direction_with_peer_access(void) {
+static void copies_with_peer_access_in_every_direction(void) {
   needs_peer();
   set_peers(true);
   check_all(new_stream("here"));
@@ -141,7 +141,7 @@ static void every_direction_with_peer_access(void) {
 /* ---- order ---- */
 
 /* C6: sources that are not pageable are read in their turn; a pageable one at the call. */
-static void sources_are_read_when_they_should_be(void) {
+static void sources_are_read_at_the_right_time(void) {
   const struct box *const of[] = { &boxes[3], &boxes[10], &boxes[13] };
   make_host_buffers();
   for (int from = 0; from < ALL_KINDS; from++) {
@@ -223,6 +223,7 @@ static void threads_copy_at_once(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("copies between all memory", TEST(every_direction_and_size),
-                     TEST(every_direction_from_the_other_device), TEST(every_direction_with_peer_access),
-                     TEST(sources_are_read_when_they_should_be), TEST(threads_copy_at_once))
+TESTS_ON_EACH_DEVICE("copies between all memory", TEST(copies_every_direction_and_size),
+                     TEST(copies_from_the_other_device_in_every_direction),
+                     TEST(copies_with_peer_access_in_every_direction), TEST(sources_are_read_at_the_right_time),
+                     TEST(threads_copy_at_once))

@@ -11,7 +11,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* P1, P4 */
-static void changes_nothing_for_itself(void) {
+static void does_nothing_for_the_device_itself(void) {
   assert_ok(rill_device_disable_peer(dut.device, dut.device));
   assert_true(peer_is_enabled(dut.device, dut.device));
 }
@@ -42,5 +42,5 @@ static void is_directed(void) {
   check_copies_between_devices();
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_disable_peer", TEST(refuses_bad_handles), TEST(changes_nothing_for_itself),
+TESTS_ON_EACH_DEVICE("rill_device_disable_peer", TEST(refuses_bad_handles), TEST(does_nothing_for_the_device_itself),
                      TEST(refuses_another_backend), TEST(is_idempotent), TEST(is_directed))

@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C5.4, P1, P7 */
-static void itself_is_fine(void) {
+static void accepts_the_device_itself(void) {
   assert_ok(rill_device_enable_peer(dut.device, dut.device));
   assert_ok(rill_device_enable_peer(dut.device, dut.device));
   assert_true(peer_is_enabled(dut.device, dut.device));
@@ -52,7 +52,7 @@ static void says_why_a_pair_is_refused(void) {
 }
 
 /* P8: copies work with and without; C17 of the edge cases. */
-static void copies_work_off_and_on(void) {
+static void copies_work_with_and_without_access(void) {
   needs_second_device();
   assert_ok(rill_device_disable_peer(dut.device, dut.second));
   assert_ok(rill_device_disable_peer(dut.second, dut.device));
@@ -80,7 +80,7 @@ static void check_kernels_reach(rill_stream stream, unsigned *far, unsigned valu
 
 /* P6: memory of the other device is reached by kernels whether it was allocated before or after, and whether by
  * rill_alloc, from its default pool or from one of its own. */
-static void kernels_reach_memory_of_either_age(void) {
+static void kernels_reach_older_and_newer_memory(void) {
   needs_peer();
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
   rill_pool pool;
@@ -119,6 +119,7 @@ static void serves_many_threads(void) {
   assert_ok(rill_device_disable_peer(dut.second, dut.device));
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_enable_peer", TEST(refuses_bad_handles), TEST(itself_is_fine),
+TESTS_ON_EACH_DEVICE("rill_device_enable_peer", TEST(refuses_bad_handles), TEST(accepts_the_device_itself),
                      TEST(refuses_another_backend), TEST(is_directed_and_idempotent), TEST(says_why_a_pair_is_refused),
-                     TEST(copies_work_off_and_on), TEST(kernels_reach_memory_of_either_age), TEST(serves_many_threads))
+                     TEST(copies_work_with_and_without_access), TEST(kernels_reach_older_and_newer_memory),
+                     TEST(serves_many_threads))

@@ -17,7 +17,7 @@ static void refuses_bad_handles(void) {
   assert_int_equal(size, 0);
 }
 
-static void tells_of_each_stream(void) {
+static void describes_each_stream(void) {
   static char text[1 << 16];
   size_t size = sizeof text;
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -43,7 +43,7 @@ static const char *free_it(unsigned index, void *user) {
 }
 
 /* Such a wait is no wait of the program's own. */
-static void tells_of_frees_that_wait(void) {
+static void lists_deferred_frees(void) {
   static char text[1 << 16];
   char expected[96];
   rill_stream stream = new_stream("uses it");
@@ -69,5 +69,5 @@ static void tells_of_frees_that_wait(void) {
   assert_null(strstr(text, "a thread has been in rill_free"));
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_explain", TEST(refuses_bad_handles), TEST(tells_of_each_stream),
-                     TEST(tells_of_frees_that_wait))
+TESTS_ON_EACH_DEVICE("rill_device_explain", TEST(refuses_bad_handles), TEST(describes_each_stream),
+                     TEST(lists_deferred_frees))

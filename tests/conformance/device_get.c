@@ -18,7 +18,7 @@ static rill_device_info info_of(int32_t index) {
 static void refuses_null(void) { assert_fails(rill_device_get(0, NULL), RILL_ERROR_INVALID_ARGUMENT); }
 
 /* C1.6: an unknown index is NOT_FOUND. */
-static void refuses_an_index_that_is_none(void) {
+static void refuses_unknown_indices(void) {
   const int32_t none[] = { -1, device_count(), INT32_MIN, INT32_MAX };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     rill_device device = { 1 };
@@ -28,7 +28,7 @@ static void refuses_an_index_that_is_none(void) {
 }
 
 /* C2.1: GPUs first, by their backends' numbers, in the vendor's order, the CPU last. */
-static void counts_gpus_first_and_the_cpu_last(void) {
+static void numbers_gpus_first_and_the_cpu_last(void) {
   const int32_t count = device_count();
   for (int32_t i = 0; i + 1 < count; i++) {
     const rill_device_info info = info_of(i), next = info_of(i + 1);
@@ -44,7 +44,7 @@ static void counts_gpus_first_and_the_cpu_last(void) {
 }
 
 /* C2.1 */
-static void gives_the_same_handle_every_time(void) {
+static void returns_the_same_handle_every_time(void) {
   const int32_t count = device_count();
   for (int32_t i = 0; i < count; i++) {
     rill_device first, again, neighbour;
@@ -56,5 +56,5 @@ static void gives_the_same_handle_every_time(void) {
   }
 }
 
-TESTS_ONCE("rill_device_get", TEST(refuses_null), TEST(refuses_an_index_that_is_none),
-           TEST(counts_gpus_first_and_the_cpu_last), TEST(gives_the_same_handle_every_time))
+TESTS_ONCE("rill_device_get", TEST(refuses_null), TEST(refuses_unknown_indices),
+           TEST(numbers_gpus_first_and_the_cpu_last), TEST(returns_the_same_handle_every_time))

@@ -23,7 +23,7 @@ static void fills_older_and_newer_structs(void) {
 }
 
 /* C2.2 */
-static void says_what_the_device_is(void) {
+static void describes_the_device(void) {
   const rill_device_info info = dut.info;
   assert_int_equal(info.struct_size, sizeof info);
   assert_true(info.backend >= RILL_BACKEND_CPU && info.backend < RILL_BACKEND_END_);
@@ -37,7 +37,7 @@ static void says_what_the_device_is(void) {
 }
 
 /* C2.2 */
-static void gives_limits_that_make_sense(void) {
+static void reports_plausible_limits(void) {
   const rill_device_info info = dut.info;
   assert_true(info.compute_units >= 1);
   assert_true(info.warp_size >= 1 && (info.warp_size & (info.warp_size - 1)) == 0);
@@ -62,4 +62,4 @@ static void is_the_same_every_time(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_device_get_info", TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
-                     TEST(says_what_the_device_is), TEST(gives_limits_that_make_sense), TEST(is_the_same_every_time))
+                     TEST(describes_the_device), TEST(reports_plausible_limits), TEST(is_the_same_every_time))

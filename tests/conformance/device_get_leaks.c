@@ -103,7 +103,7 @@ static void finds_what_a_host_call_wrote(void) {
 }
 
 /* Of a pool, and by the synchronize of an event; the alignment is the one that was asked for. */
-static void finds_stores_beside_memory_of_pools(void) {
+static void finds_stores_beside_pool_memory(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   rill_pool pool;
@@ -126,7 +126,7 @@ static void finds_stores_beside_memory_of_pools(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-static void tells_of_several_at_once(void) {
+static void reports_several_at_once(void) {
   rill_error error = RILL_ERROR_INIT;
   char *p[3];
   for (int i = 0; i < 3; i++) {
@@ -185,7 +185,7 @@ static void finds_use_when_memory_is_released(void) {
 }
 
 /* What is kept back has a bound, and so has the pool. */
-static void keeps_back_no_more_than_its_limit(void) {
+static void holds_back_no_more_than_its_limit(void) {
   enum { SIZE = 100000, LIMIT = 64 << 20 };
   rill_stream stream = new_stream("stream");
   rill_pool pool;
@@ -211,7 +211,7 @@ static void keeps_back_no_more_than_its_limit(void) {
 }
 
 /* A limit counts what is allocated, and memory that is kept back is there when it is needed. */
-static void limits_count_what_is_allocated(void) {
+static void limits_count_only_allocated_memory(void) {
   enum { MIB = 1 << 20 };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   rill_pool pool;
@@ -401,7 +401,7 @@ static void lists_registered_memory(void) {
 }
 
 /* Events that memory waits for, streams and pools of the device's own are not the user's. */
-static void does_not_list_what_rill_keeps(void) {
+static void does_not_list_internal_objects(void) {
   size_t before = 0, after = 0;
   rill_stream stream = new_stream("stream"), borrowed;
   rill_pool pool;
@@ -439,7 +439,7 @@ static int forget(void) {
   return 42;
 }
 
-static void writes_what_is_left_at_exit(void) {
+static void reports_leaks_at_exit(void) {
   static struct child child;
   const char *const on = "RILL_CHECK=memory", *const off = "RILL_CHECK=";
   run_child(dut.name, &on, 1, &child);
@@ -465,20 +465,20 @@ int main(int argc, char **argv) {
                                        TEST(finds_stores_before_the_start),
                                        TEST(says_where_it_was_allocated),
                                        TEST(finds_what_a_host_call_wrote),
-                                       TEST(finds_stores_beside_memory_of_pools),
-                                       TEST(tells_of_several_at_once),
+                                       TEST(finds_stores_beside_pool_memory),
+                                       TEST(reports_several_at_once),
                                        TEST(finds_use_after_free_async),
                                        TEST(finds_use_after_free),
                                        TEST(finds_use_when_memory_is_released),
-                                       TEST(keeps_back_no_more_than_its_limit),
-                                       TEST(limits_count_what_is_allocated),
+                                       TEST(holds_back_no_more_than_its_limit),
+                                       TEST(limits_count_only_allocated_memory),
                                        TEST(is_silent_about_whole_allocations),
                                        TEST(zones_belong_to_one_allocation),
                                        TEST(is_silent_about_held_streams_and_captures),
                                        TEST(serves_many_threads),
                                        TEST(lists_memory_and_objects),
                                        TEST(lists_registered_memory),
-                                       TEST(does_not_list_what_rill_keeps),
-                                       TEST(writes_what_is_left_at_exit) };
+                                       TEST(does_not_list_internal_objects),
+                                       TEST(reports_leaks_at_exit) };
   return RUN_ON_EACH_DEVICE("rill_device_get_leaks", tests);
 }

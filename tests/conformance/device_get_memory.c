@@ -36,7 +36,7 @@ static uint64_t free_now(void) {
 
 /* M20: of a GPU; what the CPU's memory is used for is the system's affair.  Other processes may allocate and free
  * meanwhile, so that a single look proves nothing: of many, some are undisturbed. */
-static void an_allocation_leaves_less(void) {
+static void an_allocation_reduces_free_memory(void) {
   enum { LOOKS = 1000 };
   const size_t bytes = (size_t)64 << 20;
   bool taken = !dut.gpu, given_back = !dut.gpu;
@@ -55,4 +55,4 @@ static void an_allocation_leaves_less(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_device_get_memory", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(free_is_at_most_total), TEST(an_allocation_leaves_less))
+                     TEST(free_is_at_most_total), TEST(an_allocation_reduces_free_memory))

@@ -6,7 +6,7 @@
 GETTER_TESTS(device, rill_device_get_workers, uint32_t, dut.device)
 
 /* C1.8 */
-static void is_not_for_gpus(void) {
+static void is_unsupported_on_gpus(void) {
   if (!dut.gpu) return;
   uint32_t workers = 1;
   assert_fails(rill_device_get_workers(dut.device, &workers), RILL_ERROR_UNSUPPORTED);
@@ -14,7 +14,7 @@ static void is_not_for_gpus(void) {
 }
 
 /* As many as compute units, which are the processors that this process may use. */
-static void is_as_many_as_compute_units(void) {
+static void equals_the_number_of_compute_units(void) {
   if (dut.gpu) return;
   uint32_t workers = 0;
   assert_ok(rill_device_get_workers(dut.device, &workers));
@@ -46,7 +46,7 @@ static void check_variable(const char *variable, const char *expected) {
     fail_msg("%s: \"%s\" expected, not: %s", variable, expected, child.output);
 }
 
-static void the_environment_says_how_many(void) {
+static void the_environment_sets_the_number(void) {
   if (dut.gpu) return;
   check_variable("RILL_CPU_WORKERS=1", "1 workers, 1 units");
   check_variable("RILL_CPU_WORKERS=13", "13 workers, 13 units");
@@ -65,7 +65,8 @@ static void the_environment_says_how_many(void) {
 int main(int argc, char **argv) {
   (void)argv;
   if (argc > 1) return check_environment();
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_not_for_gpus),
-                                       TEST(is_as_many_as_compute_units), TEST(the_environment_says_how_many) };
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_unsupported_on_gpus),
+                                       TEST(equals_the_number_of_compute_units),
+                                       TEST(the_environment_sets_the_number) };
   return RUN_ON_EACH_DEVICE("rill_device_get_workers", tests);
 }

@@ -34,7 +34,7 @@ static void refuses_another_backend(void) {
 }
 
 /* P1 */
-static void itself_always_is(void) { assert_true(peer_is_enabled(dut.device, dut.device)); }
+static void a_device_is_always_its_own_peer(void) { assert_true(peer_is_enabled(dut.device, dut.device)); }
 
 /* C5.4: off until it is turned on. */
 static void follows_enable_and_disable(void) {
@@ -47,4 +47,5 @@ static void follows_enable_and_disable(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_device_is_peer_enabled", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(refuses_another_backend), TEST(itself_always_is), TEST(follows_enable_and_disable))
+                     TEST(refuses_another_backend), TEST(a_device_is_always_its_own_peer),
+                     TEST(follows_enable_and_disable))

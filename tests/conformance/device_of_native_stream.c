@@ -11,7 +11,7 @@ static rill_status ask(uint32_t backend, uintptr_t native) {
 }
 
 /* R8 */
-static void refuses_backends_that_are_none(void) {
+static void refuses_unknown_backends(void) {
   const uint32_t none[] = { 0, RILL_BACKEND_END_, UINT32_MAX };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails_in("rill_device_of_native_stream", ask(none[i], some_value), RILL_ERROR_INVALID_ARGUMENT);
@@ -62,13 +62,13 @@ static void finds_the_device(void) {
   check_stream_of(dut.device);
 }
 
-static void tells_devices_apart(void) {
+static void distinguishes_devices(void) {
   needs_second_device();
   if (!native_available()) return;
   check_stream_of(dut.second);
   check_stream_of(dut.device);
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_of_native_stream", TEST(refuses_backends_that_are_none),
-                     TEST(refuses_default_streams), TEST(refuses_null_out), TEST(is_unsupported_on_the_cpu),
-                     TEST(an_absent_backend_has_no_device), TEST(finds_the_device), TEST(tells_devices_apart))
+TESTS_ON_EACH_DEVICE("rill_device_of_native_stream", TEST(refuses_unknown_backends), TEST(refuses_default_streams),
+                     TEST(refuses_null_out), TEST(is_unsupported_on_the_cpu), TEST(an_absent_backend_has_no_device),
+                     TEST(finds_the_device), TEST(distinguishes_devices))

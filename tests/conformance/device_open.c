@@ -43,7 +43,7 @@ static void refuses_null_out(void) {
 }
 
 /* C1.6: an unknown name of a device is NOT_FOUND. */
-static void refuses_names_that_are_none(void) {
+static void refuses_unknown_names(void) {
   const char *const none[] = {
     "",        " ",      "CPU",   "cpu ", "cpu:",   "cpu:1",  "cpu:x",  "cpu:0x0",
     "cuda:0x", "hip:-1", "cuda:", "gpux", "tpu:0",  "gpu:0:", "cud",    "cudax",
@@ -57,7 +57,7 @@ static void refuses_names_that_are_none(void) {
   }
 }
 
-static void says_how_many_there_are(void) {
+static void says_how_many_devices_exist(void) {
   rill_device device;
   assert_fails(rill_device_open("cpu:1", &device), RILL_ERROR_NOT_FOUND);
   assert_says("\"cpu:1\": there is 1 such device, cpu:0");
@@ -71,7 +71,7 @@ static void says_how_many_there_are(void) {
 }
 
 /* C1.6: an index past the last device of a backend is NOT_FOUND, one of a backend with none NO_DEVICE. */
-static void refuses_gpu_numbers_that_are_none(void) {
+static void refuses_unknown_gpu_numbers(void) {
   for (uint32_t backend = RILL_BACKEND_CPU + 1; backend < RILL_BACKEND_END_; backend++) {
     const char *prefix = backend_name(backend);
     const int32_t there = count_of(backend);
@@ -111,7 +111,7 @@ static void opens_by_name(void) {
 }
 
 /* C2.1 */
-static void gpu_is_the_first_one(void) {
+static void gpu_opens_the_first_gpu(void) {
   rill_device device = { 1 };
   if (has_gpu()) {
     rill_device first;
@@ -157,11 +157,11 @@ static const char *opens_the_same(unsigned index, void *shared) {
 }
 
 /* C1.7, C2.1 */
-static void every_thread_opens_the_same(void) {
+static void every_thread_opens_the_same_device(void) {
   rill_device device = open_device("cpu");
   run_threads(8, opens_the_same, &device);
 }
 
-TESTS_ONCE("rill_device_open", TEST(refuses_null_out), TEST(refuses_names_that_are_none), TEST(says_how_many_there_are),
-           TEST(refuses_gpu_numbers_that_are_none), TEST(opens_by_name), TEST(gpu_is_the_first_one),
-           TEST(null_reads_the_environment), TEST(every_thread_opens_the_same))
+TESTS_ONCE("rill_device_open", TEST(refuses_null_out), TEST(refuses_unknown_names), TEST(says_how_many_devices_exist),
+           TEST(refuses_unknown_gpu_numbers), TEST(opens_by_name), TEST(gpu_opens_the_first_gpu),
+           TEST(null_reads_the_environment), TEST(every_thread_opens_the_same_device))

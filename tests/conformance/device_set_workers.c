@@ -14,7 +14,7 @@ static void refuses_too_many(void) {
 }
 
 /* C1.8 */
-static void is_not_for_gpus(void) {
+static void is_unsupported_on_gpus(void) {
   if (!dut.gpu) return;
   assert_fails(rill_device_set_workers(dut.device, 2), RILL_ERROR_UNSUPPORTED);
   assert_says(dut.name);
@@ -37,7 +37,7 @@ static void stay(void *user, rill_status status) {
 }
 
 /* Work of every kind is right with any number, which may change while it runs. */
-static void work_is_done_with_any_number(void) {
+static void work_completes_with_any_number(void) {
   if (dut.gpu) return;
   enum { WORDS = 1 << 20, STREAMS = 6 };
   static const uint32_t counts[] = { 1, 2, 7, 64, 1, 0, 3 };
@@ -69,4 +69,4 @@ static void work_is_done_with_any_number(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_device_set_workers", TEST(refuses_bad_handles), TEST(refuses_too_many),
-                     TEST(is_not_for_gpus), TEST(work_is_done_with_any_number))
+                     TEST(is_unsupported_on_gpus), TEST(work_completes_with_any_number))

@@ -2,7 +2,7 @@
 #include "support/testing.h"
 
 /* C2.3: false, with the reason. */
-static void bad_handles_can_do_nothing(void) {
+static void bad_handles_support_nothing(void) {
   const uint64_t bad[] = { 0, 1, UINT64_MAX, new_stream("bad").id };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const char *why = NULL;
@@ -13,7 +13,7 @@ static void bad_handles_can_do_nothing(void) {
   }
 }
 
-static void unknown_features_are_not_there(void) {
+static void unknown_features_are_unsupported(void) {
   const uint32_t unknown[] = { 0, RILL_FEATURE_END_, UINT32_MAX };
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
     const char *why = NULL;
@@ -43,5 +43,5 @@ static void no_device_has_conditional_nodes(void) {
   assert_non_null(strstr(why, "not every vendor"));
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_supports", TEST(bad_handles_can_do_nothing), TEST(unknown_features_are_not_there),
+TESTS_ON_EACH_DEVICE("rill_device_supports", TEST(bad_handles_support_nothing), TEST(unknown_features_are_unsupported),
                      TEST(says_why_not), TEST(no_device_has_conditional_nodes))

@@ -26,7 +26,7 @@ static void constants_have_their_values(void) {
 }
 
 /* One module: another test of the process may have changed them before. */
-static void globals_keep_what_launches_leave(void) {
+static void globals_keep_their_values_between_launches(void) {
   rill_stream stream = new_stream("stream");
   unsigned long long *counts = pinned(4 * sizeof *counts);
   float *array = pinned(16 * sizeof *array);
@@ -124,7 +124,7 @@ static void numbers_of_64_bits_work(void) {
 }
 
 /* Programs for GPUs count on it: a float4 is eight halves, and an atomic function on a float is one on its bits. */
-static void memory_may_be_seen_as_several_types(void) {
+static void memory_can_be_read_as_other_types(void) {
   rill_stream stream = new_stream("stream");
   union {
     float f;
@@ -166,7 +166,7 @@ static void a_kernel_may_print(void) {
   assert_completes(stream);
 }
 
-TESTS_ON_EACH_DEVICE("the kernel dialect", TEST(constants_have_their_values), TEST(globals_keep_what_launches_leave),
-                     TEST(functions_templates_and_classes_work), TEST(structs_are_passed_by_value),
-                     TEST(every_thread_knows_its_place), TEST(numbers_of_64_bits_work),
-                     TEST(memory_may_be_seen_as_several_types), TEST(a_kernel_may_print))
+TESTS_ON_EACH_DEVICE("the kernel dialect", TEST(constants_have_their_values),
+                     TEST(globals_keep_their_values_between_launches), TEST(functions_templates_and_classes_work),
+                     TEST(structs_are_passed_by_value), TEST(every_thread_knows_its_place),
+                     TEST(numbers_of_64_bits_work), TEST(memory_can_be_read_as_other_types), TEST(a_kernel_may_print))

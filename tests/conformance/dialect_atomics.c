@@ -114,7 +114,7 @@ INTEGER_TEST(atomics_unsigned_long_long, unsigned long long, unsigned long long)
 INTEGER_TEST(atomics_int64, int64_t, uint64_t)
 INTEGER_TEST(atomics_uint64, uint64_t, uint64_t)
 
-static void counters_go_round(void) {
+static void counters_wrap_around(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *cells = pinned(BLOCKS * CELLS_OF_A_BLOCK * sizeof *cells);
   const size_t bytes = BLOCKS * CELLS_OF_A_BLOCK * sizeof *cells;
@@ -204,5 +204,5 @@ static void shared_memory(void) {
 
 TESTS_ON_EACH_DEVICE("atomic functions in kernels", TEST(atomics_int), TEST(atomics_unsigned), TEST(atomics_long_long),
                      TEST(atomics_unsigned_long_long), TEST(atomics_int64), TEST(atomics_uint64),
-                     TEST(counters_go_round), TEST(atomics_float), TEST(atomics_double), TEST(extremes_float),
+                     TEST(counters_wrap_around), TEST(atomics_float), TEST(atomics_double), TEST(extremes_float),
                      TEST(extremes_double), TEST(shared_memory))

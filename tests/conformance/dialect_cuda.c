@@ -59,7 +59,7 @@ static void instances_of_a_template_have_names(void) {
   assert_ok(rill_free(l));
 }
 
-static void several_kernels_of_one_name_have_names(void) {
+static void overloaded_kernels_have_names(void) {
   rill_stream stream = new_stream("stream");
   int *ranks = pinned(THREADS * sizeof *ranks);
   double *shifted = pinned(THREADS * sizeof *shifted);
@@ -186,7 +186,7 @@ static void warps_have_32_lanes(void) {
   assert_ok(rill_free(out));
 }
 
-static void masks_name_those_who_call(void) {
+static void masks_name_the_calling_lanes(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = pinned(THREADS * sizeof *out);
   const rill_launch launch = launch_of(1);
@@ -202,7 +202,7 @@ static void masks_name_those_who_call(void) {
   assert_ok(rill_free(out));
 }
 
-static void lanes_that_come_together_are_a_group(void) {
+static void converged_lanes_form_a_group(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = pinned(8 * THREADS * sizeof *out);
   memset(out, 0, 8 * THREADS * sizeof *out);
@@ -380,7 +380,7 @@ static void functions_of_halves_and_bytes(void) {
   assert_ok(rill_free(out));
 }
 
-static void lanes_of_the_same_value(void) {
+static void finds_lanes_with_equal_values(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = pinned(4 * THREADS * sizeof *out);
   const rill_launch launch = launch_of(1);
@@ -438,7 +438,7 @@ static int64_t saturated(double x, bool is_signed, int bits) {
   return is_signed ? (int64_t)x : (int64_t)(uint64_t)x;
 }
 
-static void numbers_outside_a_type_saturate(void) {
+static void out_of_range_conversions_saturate(void) {
   static const double numbers[] = { 0.0,
                                     -0.9,
                                     1.9,
@@ -573,7 +573,7 @@ static void halves_are_fused_and_compared(void) {
   assert_ok(rill_free(out));
 }
 
-static void halves_are_added_at_a_time(void) {
+static void halves_are_added_atomically(void) {
   enum { COUNT = 384 };
   rill_stream stream = new_stream("stream");
   uint16_t *sums = pinned(4 * sizeof *sums), *before = pinned(COUNT * sizeof *before);
@@ -616,24 +616,24 @@ int main(void) {
   const struct test tests[] = {
     TEST(a_plain_kernel_takes_a_struct),
     TEST(instances_of_a_template_have_names),
-    TEST(several_kernels_of_one_name_have_names),
+    TEST(overloaded_kernels_have_names),
     TEST(names_of_the_source_find_kernels),
     TEST(references_have_names_of_the_source),
     TEST(a_namespace_and_dynamic_shared_memory),
     TEST(warps_have_32_lanes),
-    TEST(masks_name_those_who_call),
-    TEST(lanes_that_come_together_are_a_group),
+    TEST(masks_name_the_calling_lanes),
+    TEST(converged_lanes_form_a_group),
     TEST(groups_may_be_of_any_kind),
     TEST(functions_of_bits_and_numbers),
     TEST(functions_of_halves_and_bytes),
-    TEST(lanes_of_the_same_value),
+    TEST(finds_lanes_with_equal_values),
     TEST(integers_are_rounded_as_asked),
-    TEST(numbers_outside_a_type_saturate),
+    TEST(out_of_range_conversions_saturate),
     TEST(pairs_of_halves),
     TEST(halves_are_rounded_as_asked),
     TEST(halves_are_fused_and_compared),
-    TEST(halves_are_added_at_a_time),
+    TEST(halves_are_added_atomically),
     TEST(vectors_of_bytes_have_dot_products),
   };
-  return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);
+  return RUN_ON_EACH_DEVICE("CUDA kernels", tests);
 }

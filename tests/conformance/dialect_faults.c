@@ -134,10 +134,10 @@ static void run_in_child(const char *name, bool may_abort) {
 static bool hip(void) { return dut.info.backend == RILL_BACKEND_HIP; }
 
 static void a_failed_assertion_loses_the_device(void) { run_in_child("in_kernel", hip()); }
-static void so_does_one_among_threads_that_wait(void) { run_in_child("in_function", hip()); }
-static void with_ndebug_nothing_is_asserted(void) { run_in_child("without_debugging", false); }
+static void an_assertion_among_waiting_threads_does_too(void) { run_in_child("in_function", hip()); }
+static void ndebug_disables_assertions(void) { run_in_child("without_debugging", false); }
 
-static void threads_that_wait_for_each_other_are_found(void) {
+static void deadlocked_threads_are_found(void) {
   if (dut.gpu) return; /* a GPU hangs: what the dialect forbids */
   run_in_child("for_ever", false);
 }
@@ -155,7 +155,7 @@ static void check_gap(const void *a, const void *b, size_t size) {
 }
 
 /* Allocations that are made while kernels are loaded that check what they access have nothing else near their ends. */
-static void between_allocations_lie_red_zones(void) {
+static void red_zones_separate_allocations(void) {
   enum { COUNT = 8 };
   static const size_t sizes[] = { 512, 4096, 300000, 1 << 20 };
   if (dut.gpu) return;
@@ -183,9 +183,12 @@ static void between_allocations_lie_red_zones(void) {
 int main(int argc, char **argv) {
   if (argc > 1) return run_case(argv[1]);
   static const struct test tests[] = {
-    TEST(a_failed_assertion_loses_the_device),       TEST(so_does_one_among_threads_that_wait),
-    TEST(with_ndebug_nothing_is_asserted),           TEST(threads_that_wait_for_each_other_are_found),
-    TEST(checked_kernels_report_races_and_barriers), TEST(between_allocations_lie_red_zones),
+    TEST(a_failed_assertion_loses_the_device),
+    TEST(an_assertion_among_waiting_threads_does_too),
+    TEST(ndebug_disables_assertions),
+    TEST(deadlocked_threads_are_found),
+    TEST(checked_kernels_report_races_and_barriers),
+    TEST(red_zones_separate_allocations),
   };
   return RUN_ON_EACH_DEVICE("assertions in kernels", tests);
 }

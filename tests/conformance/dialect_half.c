@@ -60,7 +60,7 @@ static void same(struct format f, uint32_t got, uint32_t expected) {
 
 /* ---- conversions ---- */
 
-static void every_number_becomes_its_float(void) {
+static void every_half_converts_to_its_float(void) {
   rill_stream stream = new_stream("stream");
   uint16_t *x = pinned(ALL * sizeof *x);
   float *y = pinned(ALL * sizeof *y);
@@ -88,7 +88,7 @@ static void every_number_becomes_its_float(void) {
 }
 
 /* Each number, the middle between it and the next one, and the floats on both sides of both. */
-static void every_float_becomes_the_nearest(void) {
+static void every_float_rounds_to_the_nearest_half(void) {
   enum { NEAR = 6, COUNT = ALL * NEAR };
   rill_stream stream = new_stream("stream");
   float *x = pinned(COUNT * sizeof *x);
@@ -171,7 +171,7 @@ static void results_are_rounded_floats(void) {
   assert_ok(rill_free(compared));
 }
 
-static void they_are_passed_by_value_and_between_lanes(void) {
+static void halves_are_passed_by_value_and_between_lanes(void) {
   rill_stream stream = new_stream("stream");
   rill_half *x = pinned(32 * sizeof *x);
   rill_bfloat16 *y = pinned(32 * sizeof *y);
@@ -186,6 +186,6 @@ static void they_are_passed_by_value_and_between_lanes(void) {
   assert_ok(rill_free(y));
 }
 
-TESTS_ON_EACH_DEVICE("numbers of 16 bits in kernels", TEST(every_number_becomes_its_float),
-                     TEST(every_float_becomes_the_nearest), TEST(results_are_rounded_floats),
-                     TEST(they_are_passed_by_value_and_between_lanes))
+TESTS_ON_EACH_DEVICE("16-bit numbers in kernels", TEST(every_half_converts_to_its_float),
+                     TEST(every_float_rounds_to_the_nearest_half), TEST(results_are_rounded_floats),
+                     TEST(halves_are_passed_by_value_and_between_lanes))

@@ -260,7 +260,7 @@ static void check_calls(rill_stream stream, const rill_launch *launch) {
   assert_ok(rill_free(out));
 }
 
-static void calls_are_among_the_lanes_of_the_mask(void) { for_each_shape(check_calls); }
+static void calls_exchange_only_within_the_mask(void) { for_each_shape(check_calls); }
 
 /* ---- reductions ---- */
 
@@ -291,7 +291,7 @@ static void check_reductions(rill_stream stream, const rill_launch *launch) {
   assert_ok(rill_free(out));
 }
 
-static void reductions_are_over_the_lanes_of_the_mask(void) { for_each_shape(check_reductions); }
+static void reductions_cover_only_the_mask(void) { for_each_shape(check_reductions); }
 
 /* ---- lanes in different functions ---- */
 
@@ -416,7 +416,7 @@ static void check_coalesced(rill_stream stream, const rill_launch *launch) {
   assert_ok(rill_free(out));
 }
 
-static void threads_that_come_together_are_a_group(void) { for_each_shape(check_coalesced); }
+static void converged_threads_form_a_group(void) { for_each_shape(check_coalesced); }
 
 static void check_tiles(rill_status (*launch_tiles)(rill_stream, const rill_launch *, unsigned,
                                                     const unsigned long long *, const unsigned *, unsigned long long *),
@@ -456,6 +456,6 @@ static void tiles_and_their_parts_are_groups(void) {
   check_tiles(mask_tiles_32_launch, 32);
 }
 
-TESTS_ON_EACH_DEVICE("masks in kernels", TEST(calls_are_among_the_lanes_of_the_mask),
-                     TEST(reductions_are_over_the_lanes_of_the_mask), TEST(masks_divide_a_warp_between_functions),
-                     TEST(threads_that_come_together_are_a_group), TEST(tiles_and_their_parts_are_groups))
+TESTS_ON_EACH_DEVICE("masks in kernels", TEST(calls_exchange_only_within_the_mask),
+                     TEST(reductions_cover_only_the_mask), TEST(masks_divide_a_warp_between_functions),
+                     TEST(converged_threads_form_a_group), TEST(tiles_and_their_parts_are_groups))

@@ -40,7 +40,7 @@ static bool is_right(unsigned which, const unsigned *from) {
   return true;
 }
 
-static void each_has_room(void) {
+static void each_kernel_has_stack_space(void) {
   if (dut.gpu) return; /* a GPU reserves memory for as many threads as it can hold */
   rill_stream stream = new_stream("stream");
   for (unsigned round = 0; round < 2; round++) {
@@ -68,7 +68,7 @@ static const char *runs_some(unsigned index, void *shared) {
   return NULL;
 }
 
-static void they_run_beside_each_other(void) {
+static void kernels_run_side_by_side(void) {
   enum { THREADS = 3 };
   if (dut.gpu) return;
   unsigned *all = NULL;
@@ -90,7 +90,7 @@ static void they_run_beside_each_other(void) {
   "  out[threadIdx.x] = sum;\n"                                           \
   "}\n"
 
-static void those_compiled_at_run_time_have_room(void) {
+static void run_time_kernels_have_stack_space(void) {
   if (dut.gpu || !rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return;
   rill_stream stream = new_stream("stream");
   rill_module module;
@@ -106,7 +106,7 @@ static void those_compiled_at_run_time_have_room(void) {
   assert_ok(rill_module_release(module));
 }
 
-static void too_much_is_refused_at_run_time(void) {
+static void too_large_stacks_are_refused_at_run_time(void) {
   if (dut.gpu || !rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return;
   static const char no_bound[] = "#include <rill/device/kernel.h>\n"
                                  "RILL_KERNEL(own, unsigned n, unsigned *out) {\n"
@@ -122,14 +122,14 @@ static void too_much_is_refused_at_run_time(void) {
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(each_has_room), TEST(they_run_beside_each_other),
-                                       TEST(those_compiled_at_run_time_have_room),
-                                       TEST(too_much_is_refused_at_run_time) };
+  static const struct test tests[] = { TEST(each_kernel_has_stack_space), TEST(kernels_run_side_by_side),
+                                       TEST(run_time_kernels_have_stack_space),
+                                       TEST(too_large_stacks_are_refused_at_run_time) };
   rill_device cpu;
   (void)setenv("RILL_CACHE", "off", 1);
   if (rill_device_open("cpu", &cpu) != RILL_OK || RILL_NEW(cpu, RILL_MEMORY_PINNED, MOST, &out) != RILL_OK) {
     (void)printf("%s\n", rill_last_error_text());
     return 1;
   }
-  return RUN_ON_EACH_DEVICE("large arrays of kernels", tests);
+  return RUN_ON_EACH_DEVICE("large arrays in kernels", tests);
 }

@@ -146,7 +146,7 @@ static void fill_words(uint32_t *words, uint32_t count) {
   }
 }
 
-static void votes_are_over_the_warp(void) {
+static void votes_cover_the_warp(void) {
   rill_stream stream = new_stream("stream");
   const uint32_t warp = dut.info.warp_size;
   enum { MOST = 256 };
@@ -181,7 +181,7 @@ static void votes_are_over_the_warp(void) {
   assert_ok(rill_free(any));
 }
 
-static void barriers_count_over_the_block(void) {
+static void barriers_count_the_block(void) {
   rill_stream stream = new_stream("stream");
   enum { MOST = 256 };
   uint32_t *words = pinned(MOST * sizeof *words);
@@ -256,5 +256,5 @@ static void shuffles_and_barriers_work_together(void) {
 TESTS_ON_EACH_DEVICE("warps in kernels", TEST(lanes_are_counted_x_first), TEST(shuffles_of_bytes),
                      TEST(shuffles_of_shorts), TEST(shuffles_of_ints), TEST(shuffles_of_unsigneds),
                      TEST(shuffles_of_long_longs), TEST(shuffles_of_unsigned_long_longs), TEST(shuffles_of_floats),
-                     TEST(shuffles_of_doubles), TEST(votes_are_over_the_warp), TEST(barriers_count_over_the_block),
+                     TEST(shuffles_of_doubles), TEST(votes_cover_the_warp), TEST(barriers_count_the_block),
                      TEST(a_warp_sync_orders_shared_memory), TEST(shuffles_and_barriers_work_together))

@@ -60,7 +60,7 @@ static rill_status call_with_tensor(const void *tensor) {
 }
 
 /* C1.4 */
-static void takes_tensors_of_other_versions(void) {
+static void accepts_older_and_newer_tensors(void) {
   begin();
   const rill_tensor tensor = matrix(dut.memory, square);
   takes_grown_options("rill_dlpack_export", call_with_tensor, &tensor, sizeof tensor, offsetof(rill_tensor, strides));
@@ -125,7 +125,7 @@ static void describes_the_array(void) {
 }
 
 /* M11: each element has to lie inside of its allocation, whichever way the strides go. */
-static void refuses_what_lies_outside(void) {
+static void refuses_arrays_outside_their_allocation(void) {
   begin();
   const int64_t all[] = { CELLS }, more[] = { CELLS + 1 }, back[] = { -1 }, wide[] = { 9 }, none[] = { 0 };
   const int64_t huge[] = { INT64_MAX }, apart[] = { INT64_MAX }, two[] = { 2 };
@@ -162,7 +162,7 @@ static void refuses_what_lies_outside(void) {
   assert_int_equal(releases, 3);
 }
 
-static void refuses_what_is_no_array(void) {
+static void refuses_invalid_arrays(void) {
   begin();
   const int64_t negative[] = { 4, -1 };
   rill_tensor tensor = matrix(dut.memory, negative);
@@ -196,7 +196,7 @@ static void refuses_memory_of_another_device(void) {
 }
 
 /* The array API's numbers. */
-static void refuses_numbers_of_no_stream(void) {
+static void refuses_unknown_stream_numbers(void) {
   begin();
   const rill_tensor tensor = matrix(dut.memory, square);
   static const intptr_t cpu[] = { 0, 1, 2, -2, 4096 }, cuda[] = { 0, -2, INTPTR_MIN }, hip[] = { 1, 2, -2 };
@@ -248,7 +248,7 @@ static void count_end(void *user, uintptr_t native) {
   *(unsigned *)user += 1;
 }
 
-static void takes_streams_that_others_imported(void) {
+static void accepts_streams_that_others_imported(void) {
   if (!native_available()) return;
   begin();
   unsigned ended = 0;
@@ -268,7 +268,7 @@ static void takes_streams_that_others_imported(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_dlpack_export", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(takes_tensors_of_other_versions), TEST(describes_the_array), TEST(refuses_what_lies_outside),
-                     TEST(refuses_what_is_no_array), TEST(refuses_memory_of_another_device),
-                     TEST(refuses_numbers_of_no_stream), TEST(orders_the_consumer),
-                     TEST(takes_streams_that_others_imported))
+                     TEST(accepts_older_and_newer_tensors), TEST(describes_the_array),
+                     TEST(refuses_arrays_outside_their_allocation), TEST(refuses_invalid_arrays),
+                     TEST(refuses_memory_of_another_device), TEST(refuses_unknown_stream_numbers),
+                     TEST(orders_the_consumer), TEST(accepts_streams_that_others_imported))

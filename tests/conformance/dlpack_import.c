@@ -50,9 +50,11 @@ static rill_status call_with_tensor(void *tensor) {
 }
 
 /* C1.4 */
-static void fills_any_size(void) { fills_grown_structs("rill_dlpack_import", call_with_tensor, sizeof(rill_tensor)); }
+static void fills_older_and_newer_structs(void) {
+  fills_grown_structs("rill_dlpack_import", call_with_tensor, sizeof(rill_tensor));
+}
 
-static void tells_what_the_array_is(void) {
+static void describes_the_array(void) {
   rill_dlpack managed = produced();
   managed.byte_offset = 8;
   managed.flags = 1;
@@ -84,7 +86,7 @@ static void is_used_in_place(void) {
 }
 
 /* What was exported comes back as it was. */
-static void reads_what_rill_exports(void) {
+static void imports_what_rill_exports(void) {
   rill_stream stream = new_stream("both");
   rill_tensor tensor = RILL_TENSOR_INIT, back;
   tensor.data = dut.memory;
@@ -137,7 +139,7 @@ static void refuses_other_versions(void) {
   assert_says("version 2.1");
 }
 
-static void refuses_what_is_no_array(void) {
+static void refuses_invalid_arrays(void) {
   rill_dlpack managed = produced();
   int64_t negative[] = { 4, -16 };
   managed.shape = negative;
@@ -153,6 +155,7 @@ static void refuses_what_is_no_array(void) {
   assert_refuses(&managed, RILL_ERROR_INVALID_ARGUMENT);
 }
 
-TESTS_ON_EACH_DEVICE("rill_dlpack_import", TEST(refuses_bad_handles), TEST(refuses_null), TEST(fills_any_size),
-                     TEST(tells_what_the_array_is), TEST(is_used_in_place), TEST(reads_what_rill_exports),
-                     TEST(refuses_other_devices), TEST(refuses_other_versions), TEST(refuses_what_is_no_array))
+TESTS_ON_EACH_DEVICE("rill_dlpack_import", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(fills_older_and_newer_structs), TEST(describes_the_array), TEST(is_used_in_place),
+                     TEST(imports_what_rill_exports), TEST(refuses_other_devices), TEST(refuses_other_versions),
+                     TEST(refuses_invalid_arrays))

@@ -27,7 +27,7 @@ static rill_status create_with(const void *options) {
 }
 
 /* C1.4 */
-static void takes_older_and_newer_options(void) {
+static void accepts_older_and_newer_options(void) {
   const rill_event_options options = { sizeof options, true, true, false, true, "grown" };
   takes_grown_options("rill_event_create", create_with, &options, sizeof options, sizeof(size_t));
   takes_grown_options("rill_event_create", create_with, &options, sizeof options, offsetof(rill_event_options, label));
@@ -42,7 +42,7 @@ static void refuses_interprocess_with_timing(void) {
 }
 
 /* C1.8: where events cannot be shared, that is said. */
-static void interprocess_is_as_the_device_supports(void) {
+static void interprocess_events_work_if_supported(void) {
   rill_event out = { 1 };
   const rill_event_options *options = RILL_EVENT_OPTIONS(.interprocess = true);
   if (rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL)) {
@@ -92,7 +92,7 @@ static void copies_its_label(void) {
   assert_names("label");
 }
 
-static void every_event_is_a_new_one(void) {
+static void every_event_is_new(void) {
   rill_event events[100];
   for (unsigned i = 0; i < 100; i++) {
     events[i] = new_event(NULL);
@@ -101,7 +101,7 @@ static void every_event_is_a_new_one(void) {
 }
 
 /* E34 */
-static void many_come_and_go(void) {
+static void many_are_created_and_released(void) {
   rill_stream stream = new_stream("stream");
   for (unsigned i = 0; i < scaled(10000); i++) {
     rill_event event;
@@ -112,7 +112,7 @@ static void many_come_and_go(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(takes_older_and_newer_options), TEST(refuses_interprocess_with_timing),
-                     TEST(interprocess_is_as_the_device_supports), TEST(has_defaults),
-                     TEST(signaled_counts_as_recorded_and_complete), TEST(copies_its_label),
-                     TEST(every_event_is_a_new_one), TEST(many_come_and_go))
+                     TEST(accepts_older_and_newer_options), TEST(refuses_interprocess_with_timing),
+                     TEST(interprocess_events_work_if_supported), TEST(has_defaults),
+                     TEST(signaled_counts_as_recorded_and_complete), TEST(copies_its_label), TEST(every_event_is_new),
+                     TEST(many_are_created_and_released))

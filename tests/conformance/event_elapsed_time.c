@@ -66,12 +66,12 @@ static void needs_timing(void) {
 }
 
 /* C4.4, E16 */
-static void needs_records(void) {
+static void needs_recorded_events(void) {
   fails_for_either(new_timing_event("not recorded"), "not recorded", RILL_ERROR_NOT_RECORDED);
 }
 
 /* C4.4, E17: the text says what to do. */
-static void needs_completion(void) {
+static void needs_complete_events(void) {
   rill_stream stream = new_stream("stream");
   rill_event start = timed("start"), end = new_timing_event("stop");
   float ms = 1.0f;
@@ -102,7 +102,7 @@ static void needs_one_device(void) {
 }
 
 /* C4.4: timing, then records, then completion, whichever of the two has which fault. */
-static void looks_at_its_conditions_in_order(void) {
+static void checks_its_conditions_in_order(void) {
   rill_stream stream = new_stream("stream");
   rill_event plain = new_event("without timing"), never = new_timing_event("not recorded");
   rill_event pending = new_timing_event("pending");
@@ -160,7 +160,7 @@ static void measures_between_streams(void) {
 }
 
 /* E20, E6: of an event that is recorded again the last record counts. */
-static void takes_the_last_records(void) {
+static void uses_the_last_records(void) {
   rill_event start = timed("start"), end = timed("end");
   rill_stream stream = new_stream("stream");
   assert_ok(rill_stream_record_event(stream, start, 0));
@@ -197,7 +197,7 @@ static void outlives_the_streams(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_elapsed_time", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(needs_timing),
-                     TEST(needs_records), TEST(needs_completion), TEST(needs_one_device),
-                     TEST(looks_at_its_conditions_in_order), TEST(is_zero_for_the_same_event),
-                     TEST(measures_the_gap_with_its_sign), TEST(measures_between_streams), TEST(takes_the_last_records),
+                     TEST(needs_recorded_events), TEST(needs_complete_events), TEST(needs_one_device),
+                     TEST(checks_its_conditions_in_order), TEST(is_zero_for_the_same_event),
+                     TEST(measures_the_gap_with_its_sign), TEST(measures_between_streams), TEST(uses_the_last_records),
                      TEST(is_not_changed_by_a_replaced_record), TEST(outlives_the_streams))

@@ -100,5 +100,5 @@ static void adopts_and_records(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_import", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_unsupported_on_the_cpu), TEST(refuses_options_that_are_none), TEST(refuses_null_handles),
+                     TEST(is_unsupported_on_the_cpu), TEST(refuses_invalid_options), TEST(refuses_null_handles),
                      TEST(marks_what_its_owner_recorded), TEST(calls_release_once), TEST(adopts_and_records))

@@ -30,7 +30,7 @@ static void refuses_null_out(void) {
 }
 
 /* C1.8 */
-static void says_why_it_cannot(void) {
+static void says_why_it_is_unsupported(void) {
   const char *why = "";
   rill_ipc_handle out;
   if (rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, &why)) return;
@@ -40,7 +40,7 @@ static void says_why_it_cannot(void) {
 }
 
 /* I7 */
-static void refuses_events_of_this_process_only(void) {
+static void refuses_events_that_cannot_be_shared(void) {
   rill_ipc_handle out;
   if (!shares_events()) return;
   assert_fails_in("rill_event_ipc_export", export_event(new_event("mine"), &out), RILL_ERROR_INVALID_ARGUMENT);
@@ -64,7 +64,7 @@ static void refuses_imported_events(void) {
 }
 
 /* C4.5, I1 */
-static void gives_each_event_its_own(void) {
+static void each_event_has_its_own_handle(void) {
   rill_ipc_handle first, again, second;
   if (!shares_events()) return;
   rill_event event = new_shared("first");
@@ -92,7 +92,7 @@ static void counts_as_recorded(void) {
 }
 
 /* C3.8, C4.5: what was held for a first record goes on. */
-static void releases_what_was_held_for_it(void) {
+static void releases_streams_held_for_it(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
   rill_event event = new_shared("event");
@@ -107,7 +107,7 @@ static void releases_what_was_held_for_it(void) {
 }
 
 /* C4.2: its completion is not remembered, since others may record it; a record here is seen all the same. */
-static void follows_records_as_before(void) {
+static void sees_later_records(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
   rill_event event = new_shared("event");
@@ -124,6 +124,6 @@ static void follows_records_as_before(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_ipc_export", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(says_why_it_cannot), TEST(refuses_events_of_this_process_only), TEST(refuses_imported_events),
-                     TEST(gives_each_event_its_own), TEST(counts_as_recorded), TEST(releases_what_was_held_for_it),
-                     TEST(follows_records_as_before))
+                     TEST(says_why_it_is_unsupported), TEST(refuses_events_that_cannot_be_shared),
+                     TEST(refuses_imported_events), TEST(each_event_has_its_own_handle), TEST(counts_as_recorded),
+                     TEST(releases_streams_held_for_it), TEST(sees_later_records))

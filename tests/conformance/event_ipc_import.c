@@ -109,7 +109,7 @@ static void child_records(void) {
 }
 
 /* C4.2, C4.5: a record by the importer is seen by the exporter, whatever was seen before. */
-static void the_importer_records_too(void) {
+static void the_importer_can_record(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
   struct peer *peer = peer_start("child_records");
@@ -171,7 +171,7 @@ static void child_looks_closely(void) {
   if (twice) assert_true(is_ready(second));
 }
 
-static void refuses_damage_and_imports_twice(void) {
+static void refuses_damaged_handles_and_imports_twice(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
   struct peer *peer = peer_start("child_looks_closely");
@@ -253,13 +253,13 @@ int main(int argc, char **argv) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_null),
-    TEST(says_why_it_cannot),
-    TEST(refuses_bytes_that_are_none),
-    TEST(refuses_what_this_process_exported),
+    TEST(says_why_it_is_unsupported),
+    TEST(refuses_invalid_bytes),
+    TEST(refuses_exports_of_this_process),
     TEST(refuses_memory),
     TEST(waits_for_the_exporters_record),
-    TEST(the_importer_records_too),
-    TEST(refuses_damage_and_imports_twice),
+    TEST(the_importer_can_record),
+    TEST(refuses_damaged_handles_and_imports_twice),
     TEST(serves_threads_at_once),
     TEST(survives_the_end_of_the_exporter),
   };

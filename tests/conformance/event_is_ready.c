@@ -9,7 +9,7 @@ GETTER_TESTS(event, rill_event_is_ready, bool, new_event("getter"))
 static void is_true_if_never_recorded(void) { assert_true(is_ready(new_event("never"))); }
 
 /* C4.2 */
-static void follows_the_work(void) {
+static void becomes_true_when_the_work_is_done(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   struct gate *gate = gate_close(stream);
@@ -21,7 +21,7 @@ static void follows_the_work(void) {
 }
 
 /* C4.2, E6: what was seen complete is forgotten at the next record. */
-static void is_for_the_last_record(void) {
+static void refers_to_the_last_record(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   for (int i = 0; i < 10; i++) {
@@ -68,7 +68,7 @@ static const char *asks_all_the_time(unsigned index, void *shared) {
 }
 
 /* C4.2: another thread's questions never make it remember the wrong record. */
-static void is_never_wrong_while_others_ask(void) {
+static void is_correct_while_other_threads_query(void) {
   struct race race = { .event = new_event("event"), .stream = new_stream("stream") };
   struct background *threads = start_threads(3, asks_all_the_time, &race);
   for (unsigned i = 0; i < 40; i++) {
@@ -85,5 +85,6 @@ static void is_never_wrong_while_others_ask(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_is_ready", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_true_if_never_recorded), TEST(follows_the_work), TEST(is_for_the_last_record),
-                     TEST(becomes_true_by_polling), TEST(is_never_wrong_while_others_ask))
+                     TEST(is_true_if_never_recorded), TEST(becomes_true_when_the_work_is_done),
+                     TEST(refers_to_the_last_record), TEST(becomes_true_by_polling),
+                     TEST(is_correct_while_other_threads_query))

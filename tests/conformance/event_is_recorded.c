@@ -10,7 +10,7 @@ static bool is_recorded(rill_event event) {
 }
 
 /* C4.2 */
-static void tells_whether_it_ever_was(void) {
+static void is_true_from_the_first_record_on(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   assert_false(is_recorded(event));
@@ -26,7 +26,7 @@ static void tells_whether_it_ever_was(void) {
 }
 
 /* C1.1: a record that is refused is none. */
-static void is_not_by_a_record_that_failed(void) {
+static void ignores_failed_records(void) {
   rill_event event = new_event("event");
   assert_fails(rill_stream_record_event(new_stream("stream"), event, UINT32_MAX), RILL_ERROR_INVALID_ARGUMENT);
   assert_false(is_recorded(event));
@@ -41,5 +41,5 @@ static void is_true_for_signaled_events(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_is_recorded", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(tells_whether_it_ever_was), TEST(is_not_by_a_record_that_failed),
+                     TEST(is_true_from_the_first_record_on), TEST(ignores_failed_records),
                      TEST(is_true_for_signaled_events))

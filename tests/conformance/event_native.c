@@ -10,7 +10,7 @@ static uintptr_t native_of(rill_event event) {
 }
 
 /* C4.5: 0 on the CPU; elsewhere one of its own, always the same. */
-static void is_one_for_each_event(void) {
+static void each_event_has_its_own(void) {
   rill_event first = new_event("first"), second = new_event("second");
   if (!dut.gpu) {
     assert_int_equal(native_of(first), 0);
@@ -22,4 +22,4 @@ static void is_one_for_each_event(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_one_for_each_event))
+                     TEST(each_event_has_its_own))

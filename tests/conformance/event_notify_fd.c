@@ -42,7 +42,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C1.6 */
-static void refuses_what_is_no_eventfd(void) {
+static void refuses_other_descriptors(void) {
   const rill_event event = new_event("event");
   const int closed = new_eventfd(), file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   (void)close(closed);
@@ -82,7 +82,7 @@ static void adds_one_for_each_call_when_the_point_is_reached(void) {
 }
 
 /* C4.7: later records go elsewhere, and the event may be released. */
-static void means_the_point_at_the_call(void) {
+static void refers_to_the_point_at_the_call(void) {
   const int fd = new_eventfd();
   const rill_stream first = new_stream("first"), second = new_stream("second");
   rill_event event;
@@ -160,7 +160,7 @@ static void waits_for_a_held_record(void) {
 }
 
 /* C4.7, C3.8 */
-static void tells_of_a_failed_record(void) {
+static void notifies_of_a_failed_record(void) {
   const int fd = new_eventfd();
   const rill_stream held = new_stream("held");
   const rill_event event = new_event("event");
@@ -210,7 +210,7 @@ static void leaves_captures_alone(void) {
 }
 
 /* C4.7, C1.10: the child is notified nothing of its parent's events, and the parent is notified once. */
-static void tells_the_parent_alone_after_fork(void) {
+static void notifies_only_the_parent_after_fork(void) {
   const int fd = new_eventfd();
   const rill_stream stream = new_stream("stream");
   const rill_event event = new_event("event");
@@ -239,7 +239,7 @@ static void tells_the_parent_alone_after_fork(void) {
 }
 
 /* C4.7, C8.3: in the order of the stream, whatever the order of the calls. */
-static void tells_of_many(void) {
+static void notifies_of_many_events(void) {
   enum { EVENTS = 200 };
   const int fd = new_eventfd();
   const rill_stream streams[2] = { new_stream("first"), new_stream("second") };
@@ -258,8 +258,9 @@ static void tells_of_many(void) {
   (void)close(fd);
 }
 
-TESTS_ON_EACH_DEVICE("rill_event_notify_fd", TEST(refuses_bad_handles), TEST(refuses_what_is_no_eventfd),
+TESTS_ON_EACH_DEVICE("rill_event_notify_fd", TEST(refuses_bad_handles), TEST(refuses_other_descriptors),
                      TEST(adds_at_once_if_never_recorded), TEST(adds_one_for_each_call_when_the_point_is_reached),
-                     TEST(means_the_point_at_the_call), TEST(is_not_held_up_by_another_stream), TEST(delays_no_work),
-                     TEST(waits_for_a_held_record), TEST(tells_of_a_failed_record), TEST(refuses_a_captured_point),
-                     TEST(leaves_captures_alone), TEST(tells_the_parent_alone_after_fork), TEST(tells_of_many))
+                     TEST(refers_to_the_point_at_the_call), TEST(is_not_held_up_by_another_stream),
+                     TEST(delays_no_work), TEST(waits_for_a_held_record), TEST(notifies_of_a_failed_record),
+                     TEST(refuses_a_captured_point), TEST(leaves_captures_alone),
+                     TEST(notifies_only_the_parent_after_fork), TEST(notifies_of_many_events))

@@ -1,7 +1,7 @@
 /* rill_event_release */
 #include "support/testing.h"
 
-static void refuses_handles_that_are_none(void) {
+static void refuses_invalid_handles(void) {
   rill_stream stream = new_stream("stream");
   const uint64_t none[] = { 1, UINT64_MAX, UINT64_C(0xdeadbeefdeadbeef), dut.device.id, stream.id };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -94,6 +94,6 @@ static void lets_waiting_threads_finish(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_event_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+TESTS_ON_EACH_DEVICE("rill_event_release", TEST(refuses_invalid_handles), TEST(does_nothing_for_zero),
                      TEST(leaves_a_stale_handle), TEST(old_handles_stay_stale), TEST(does_not_wait_for_the_record),
                      TEST(keeps_the_waits_of_streams), TEST(lets_waiting_threads_finish))

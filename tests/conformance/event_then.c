@@ -107,7 +107,7 @@ static void calls_in_order(void) {
 }
 
 /* C4.7, C3.8 */
-static void tells_why_a_record_failed(void) {
+static void says_why_a_record_failed(void) {
   struct notified notified = { .status = RILL_OK };
   const rill_stream held = new_stream("held");
   const rill_event event = new_event("event");
@@ -135,5 +135,5 @@ static void refuses_a_captured_point(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_event_then", TEST(refuses_bad_handles), TEST(refuses_null_fn), TEST(calls_on_another_thread),
-                     TEST(may_call_rill), TEST(calls_in_order), TEST(tells_why_a_record_failed),
+                     TEST(may_call_rill), TEST(calls_in_order), TEST(says_why_a_record_failed),
                      TEST(refuses_a_captured_point))

@@ -3,7 +3,7 @@
 
 static const uint32_t zeros[1];
 
-static void ends_what_was_set(void) {
+static void removes_all_rules(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(rill_fault_set("fill:1+"));
   assert_fails(rill_fill_async(stream, dut.memory, zeros, 4, 1), RILL_ERROR_BACKEND);
@@ -15,4 +15,4 @@ static void ends_what_was_set(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-TESTS_ON_EACH_DEVICE("rill_fault_clear", TEST(ends_what_was_set))
+TESTS_ON_EACH_DEVICE("rill_fault_clear", TEST(removes_all_rules))

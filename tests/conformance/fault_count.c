@@ -3,7 +3,7 @@
 
 static const uint32_t zeros[1];
 
-static void counts_what_fails(void) {
+static void counts_failed_calls(void) {
   assert_int_equal(rill_fault_count(), 0);
   rill_stream stream = new_stream("only here");
   assert_fails(rill_fill_async(stream, dut.memory, zeros, 4, 1), RILL_ERROR_NOT_READY);
@@ -18,6 +18,6 @@ static void counts_what_fails(void) {
 
 int main(void) {
   if (setenv("RILL_FAULT", "fill@only here:1=not_ready", 1) != 0) return EXIT_FAILURE;
-  static const struct test tests[] = { TEST(counts_what_fails) };
+  static const struct test tests[] = { TEST(counts_failed_calls) };
   return RUN_ON_EACH_DEVICE("rill_fault_count", tests);
 }

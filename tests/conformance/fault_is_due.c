@@ -1,7 +1,7 @@
 /* rill_fault_is_due */
 #include "support/testing.h"
 
-static void counts_its_own_words_only(void) {
+static void counts_only_caller_defined_words(void) {
   int64_t value = 7;
   assert_false(rill_fault_is_due(NULL, NULL, &value));
   assert_int_equal(value, 0);
@@ -28,4 +28,4 @@ static void counts_its_own_words_only(void) {
   assert_false(rill_fault_is_due("comm_die", NULL, NULL));
 }
 
-TESTS_ONCE("rill_fault_is_due", TEST(counts_its_own_words_only))
+TESTS_ONCE("rill_fault_is_due", TEST(counts_only_caller_defined_words))

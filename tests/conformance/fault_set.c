@@ -7,7 +7,7 @@ static const uint32_t zeros[1];
 
 static void set(const char *rules) { assert_ok(rill_fault_set(rules)); }
 
-static void refuses_what_it_cannot_read(void) {
+static void refuses_malformed_rules(void) {
   static const struct {
     const char *rules, *says;
   } bad[] = {
@@ -51,7 +51,7 @@ static void refuses_what_it_cannot_read(void) {
   assert_ok(rill_fill_async(stream, dut.memory, zeros, 4, 1));
 }
 
-static void fails_the_call_that_it_counts_to(void) {
+static void fails_the_nth_call(void) {
   rill_stream stream = new_stream("stream");
   set("fill:3=out_of_range");
   for (unsigned i = 0; i < 2; i++) assert_ok(rill_fill_async(stream, dut.memory, zeros, 4, 1));
@@ -74,7 +74,7 @@ static void fails_the_call_that_it_counts_to(void) {
 }
 
 /* Each call of a backend that a small program makes can fail, and its public function says so. */
-static void fails_each_kind(void) {
+static void fails_each_kind_of_call(void) {
   rill_stream stream = new_stream("stream"), made;
   rill_event event = new_event("event"), made_event;
   bool out;
@@ -103,7 +103,7 @@ static void fails_each_kind(void) {
 }
 
 /* Core writes the text of what the driver has no memory for; it still says that this was injected. */
-static void an_allocation_says_so(void) {
+static void failed_allocations_name_the_rule(void) {
   void *p;
   set("alloc:1+=out_of_memory");
   assert_fails(rill_alloc(dut.device, 1 << 20, RILL_MEMORY_DEVICE, &p), RILL_ERROR_OUT_OF_MEMORY);
@@ -114,7 +114,7 @@ static void an_allocation_says_so(void) {
   assert_ok(rill_free(p));
 }
 
-static void goes_by_labels(void) {
+static void matches_labels(void) {
   char rules[128];
   rill_stream good = new_stream("good"), bad = new_stream("bad");
   rill_event event = new_event("marked"), plain = new_event("plain");
@@ -150,7 +150,7 @@ static uint64_t struck(const char *rules) {
   return bits;
 }
 
-static void chances_repeat(void) {
+static void probabilities_repeat(void) {
   const uint64_t first = struck("fill:p=0.5,seed=3");
   assert_true(first == struck("seed=3,fill:p=0.5"));
   assert_true(first != struck("fill:p=0.5,seed=4"));
@@ -184,6 +184,6 @@ static void may_change_while_threads_work(void) {
   join_threads(threads);
 }
 
-TESTS_ON_EACH_DEVICE("rill_fault_set", TEST(refuses_what_it_cannot_read), TEST(fails_the_call_that_it_counts_to),
-                     TEST(fails_each_kind), TEST(an_allocation_says_so), TEST(goes_by_labels), TEST(chances_repeat),
-                     TEST(may_change_while_threads_work))
+TESTS_ON_EACH_DEVICE("rill_fault_set", TEST(refuses_malformed_rules), TEST(fails_the_nth_call),
+                     TEST(fails_each_kind_of_call), TEST(failed_allocations_name_the_rule), TEST(matches_labels),
+                     TEST(probabilities_repeat), TEST(may_change_while_threads_work))

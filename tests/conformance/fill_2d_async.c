@@ -26,7 +26,7 @@ static void refuses_null(void) {
 }
 
 /* C5.3; C10 of the edge cases */
-static void refuses_pattern_sizes_that_are_none(void) {
+static void refuses_invalid_pattern_sizes(void) {
   rill_stream stream = new_stream("stream");
   const unsigned char pattern[64] = { 0 };
   const size_t bad[] = { 0, 3, 5, 6, 7, 9, 12, 15, 17, 32, 64, SIZE_MAX };
@@ -49,7 +49,7 @@ static void refuses_rows_that_are_not_aligned(void) {
 }
 
 /* C5.3; C2, C8 of the edge cases */
-static void does_nothing_for_no_patterns(void) {
+static void does_nothing_for_zero_patterns(void) {
   rill_stream stream = new_stream("stream");
   const uint32_t pattern = 9;
   assert_ok(rill_fill_2d_async(stream, dut.memory, 16, &pattern, sizeof pattern, 0, 3));
@@ -164,7 +164,7 @@ static rill_status fill_region(rill_stream stream, unsigned char *dst, const str
 }
 
 /* C5.3; C12 of the edge cases: all pattern sizes in all kinds of memory, and what lies around and between unhurt. */
-static void fills_regions_of_all_memory(void) {
+static void fills_regions_of_every_kind_of_memory(void) {
   const int kinds[] = { PINNED, DEVICE, MANAGED, REGISTERED };
   unsigned char pattern[16];
   make_pattern(pattern);
@@ -228,7 +228,7 @@ static void fills_many_megabytes(void) {
 
 /* The pattern is read at the call, and the call does not wait for the stream: in all memory that rill knows.  A call
  * that waits would find the gate open, and the work done. */
-static void takes_the_pattern_at_the_call(void) {
+static void reads_the_pattern_at_the_call(void) {
   const int kinds[] = { PINNED, DEVICE, MANAGED };
   const struct region *const filled[] = { &regions[6], &regions[8] }; /* rows of few patterns, and of many */
   rill_stream stream = new_stream("stream");
@@ -311,9 +311,9 @@ static void fills_on_imported_streams(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_fill_2d_async", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_pattern_sizes_that_are_none), TEST(refuses_rows_that_are_not_aligned),
-                     TEST(does_nothing_for_no_patterns), TEST(refuses_pitches_below_a_row),
+                     TEST(refuses_invalid_pattern_sizes), TEST(refuses_rows_that_are_not_aligned),
+                     TEST(does_nothing_for_zero_patterns), TEST(refuses_pitches_below_a_row),
                      TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
-                     TEST(fills_regions_of_all_memory), TEST(fills_with_patterns_that_repeat),
-                     TEST(fills_many_megabytes), TEST(takes_the_pattern_at_the_call), TEST(waits_on_a_held_stream),
+                     TEST(fills_regions_of_every_kind_of_memory), TEST(fills_with_patterns_that_repeat),
+                     TEST(fills_many_megabytes), TEST(reads_the_pattern_at_the_call), TEST(waits_on_a_held_stream),
                      TEST(runs_in_stream_order), TEST(fills_on_imported_streams))

@@ -16,7 +16,7 @@ static void refuses_null(void) {
 }
 
 /* C5.3; C10 of the edge cases */
-static void refuses_pattern_sizes_that_are_none(void) {
+static void refuses_invalid_pattern_sizes(void) {
   rill_stream stream = new_stream("stream");
   const unsigned char pattern[64] = { 0 };
   const size_t bad[] = { 0, 3, 5, 6, 7, 9, 12, 15, 17, 32, 64, SIZE_MAX };
@@ -110,7 +110,7 @@ static bool has_kind(uint32_t kind) {
 
 /* Large fills may be made up of pieces, of which each is as long as all before it: one pattern less than some of them,
  * just so many, one more, and an odd rest after several. */
-static void fills_that_are_made_of_pieces(void) {
+static void fills_in_several_pieces(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   rill_stream stream = new_stream("stream");
   for (size_t k = 0; k < 3; k++) {
@@ -187,7 +187,7 @@ static void fills_with_patterns_that_repeat(void) {
 }
 
 /* The pattern is read at the call. */
-static void takes_the_pattern_at_the_call(void) {
+static void reads_the_pattern_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned char pattern[16];
@@ -214,8 +214,8 @@ static void runs_in_stream_order(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_fill_async", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_pattern_sizes_that_are_none), TEST(refuses_destinations_that_are_not_aligned),
+                     TEST(refuses_invalid_pattern_sizes), TEST(refuses_destinations_that_are_not_aligned),
                      TEST(does_nothing_for_count_zero), TEST(refuses_ranges_past_the_end),
-                     TEST(fills_with_every_pattern_size), TEST(fills_that_are_made_of_pieces),
+                     TEST(fills_with_every_pattern_size), TEST(fills_in_several_pieces),
                      TEST(does_not_wait_for_the_stream), TEST(fills_with_patterns_that_repeat),
-                     TEST(takes_the_pattern_at_the_call), TEST(runs_in_stream_order))
+                     TEST(reads_the_pattern_at_the_call), TEST(runs_in_stream_order))

@@ -405,17 +405,17 @@ static void check_all_calls(bool known) {
 }
 
 /* C7.3: on a stream of which rill has never heard. */
-static void no_call_disturbs_one(void) {
+static void no_call_breaks_a_capture(void) {
   if (native_available()) check_all_calls(false);
 }
 
 /* C7.3: on a stream that rill knows: what would break the capture is refused before the driver hears of it. */
-static void none_that_is_known_is_broken(void) {
+static void known_captures_are_never_broken(void) {
   if (native_available()) check_all_calls(true);
 }
 
 /* C7.3, C3.12: its own stream is not asked about its work. */
-static void its_stream_is_not_asked(void) {
+static void its_stream_is_not_queried(void) {
   bool out = false;
   if (!native_available()) return;
   const rill_import_options options = { .struct_size = sizeof options, .label = "theirs" };
@@ -442,5 +442,5 @@ static void its_stream_is_not_asked(void) {
   end_owner();
 }
 
-TESTS_ON_EACH_DEVICE("captures of others", TEST(no_call_disturbs_one), TEST(none_that_is_known_is_broken),
-                     TEST(its_stream_is_not_asked))
+TESTS_ON_EACH_DEVICE("captures of other code", TEST(no_call_breaks_a_capture), TEST(known_captures_are_never_broken),
+                     TEST(its_stream_is_not_queried))

@@ -26,7 +26,7 @@ static const struct {
 } copies[] = { { copy_line, { 3, 0, 0, 5, 0, 0, 4097, 1, 1 } }, { copy_rows, { 3, 170, 0, 1, 190, 0, 133, 101, 1 } } };
 
 /* Rill knows nothing of it. */
-static void is_not_rills(void) {
+static void is_unknown_to_rill(void) {
   if (!native_available()) return;
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
   for (int kind = 0; kind < FOREIGN_KINDS; kind++) {
@@ -182,6 +182,6 @@ static void fills_past_the_end_do_nothing(void) {
   free_foreign(FOREIGN_DEVICE, theirs);
 }
 
-TESTS_ON_EACH_DEVICE("memory of others", TEST(is_not_rills), TEST(copies_in_every_direction),
+TESTS_ON_EACH_DEVICE("foreign memory", TEST(is_unknown_to_rill), TEST(copies_in_every_direction),
                      TEST(copies_on_a_held_stream), TEST(a_pinned_source_is_read_in_stream_order), TEST(fills),
                      TEST(large_fills_do_not_wait), TEST(fills_past_the_end_do_nothing))

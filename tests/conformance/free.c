@@ -22,7 +22,7 @@ static void refuses_foreign_pointers(void) {
 }
 
 /* C1.6, M8: a pointer inside an allocation; and its end, which is outside. */
-static void refuses_pointers_inside(void) {
+static void refuses_interior_pointers(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
     unsigned char *p;
@@ -34,7 +34,7 @@ static void refuses_pointers_inside(void) {
 }
 
 /* M6 */
-static void refuses_a_second_time(void) {
+static void refuses_a_second_free(void) {
   void *p;
   assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &p));
   assert_ok(rill_free(p));
@@ -95,7 +95,7 @@ static void pool_memory_waits_for_submitted_work(void) {
 
 /* C3.8, C5.1: nobody can wait for held work, so what it may use is deferred.  Each kind of work that says what it uses
  * finds the memory as it was. */
-static void memory_of_held_work_is_put_off(void) {
+static void memory_of_held_work_is_deferred(void) {
   const uint32_t value = 21;
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
     rill_stream held = new_stream("held"), other = new_stream("other");
@@ -146,7 +146,7 @@ static void read_pinned(void *user, rill_status status) {
 }
 
 /* A host call may use whatever the host reaches. */
-static void memory_of_held_host_calls_is_put_off(void) {
+static void memory_of_held_host_calls_is_deferred(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
   uint32_t *p;
@@ -162,7 +162,7 @@ static void memory_of_held_host_calls_is_put_off(void) {
 }
 
 /* Held streams of other devices use pinned memory as their own, and device memory as a peer's. */
-static void held_work_of_other_devices_counts(void) {
+static void held_work_of_other_devices_defers_it(void) {
   needs_second_device();
   const uint32_t value = 8;
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
@@ -189,7 +189,7 @@ static void do_nothing(void *user, rill_status status) { (void)user, (void)statu
 
 /* C3.8: what is deferred has a bound; then allocation fails, not the free, and the text says what to do.  Once the work
  * is handed over, the memory is there again. */
-static void what_is_put_off_has_a_bound(void) {
+static void deferred_memory_is_bounded(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
   uint64_t free_bytes = 0, total_bytes = 0;
@@ -245,7 +245,7 @@ static const char *tries_to_free(unsigned index, void *shared) {
   return NULL;
 }
 
-static void one_of_many_threads_frees(void) {
+static void only_one_of_many_threads_frees(void) {
   for (int i = 0; i < 20; i++) {
     struct race race = { NULL, 0 };
     assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_PINNED, &race.pointer));
@@ -281,9 +281,9 @@ static void waits_for_held_work_of_another_device(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_free", TEST(does_nothing_for_null), TEST(refuses_foreign_pointers),
-                     TEST(refuses_pointers_inside), TEST(refuses_a_second_time), TEST(waits_for_submitted_work),
+                     TEST(refuses_interior_pointers), TEST(refuses_a_second_free), TEST(waits_for_submitted_work),
                      TEST(pool_memory_waits_for_submitted_work), TEST(serves_threads_that_did_not_allocate),
-                     TEST(one_of_many_threads_frees), TEST(memory_of_held_work_is_put_off),
-                     TEST(pool_memory_of_held_work_is_deferred), TEST(memory_of_held_host_calls_is_put_off),
-                     TEST(held_work_of_other_devices_counts), TEST(what_is_put_off_has_a_bound),
+                     TEST(only_one_of_many_threads_frees), TEST(memory_of_held_work_is_deferred),
+                     TEST(pool_memory_of_held_work_is_deferred), TEST(memory_of_held_host_calls_is_deferred),
+                     TEST(held_work_of_other_devices_defers_it), TEST(deferred_memory_is_bounded),
                      TEST(waits_for_held_work_of_another_device))

@@ -13,7 +13,7 @@ static void does_nothing_for_null(void) {
 }
 
 /* C1.6, M6, M7, M8 */
-static void refuses_what_is_no_allocation(void) {
+static void refuses_pointers_that_are_not_allocations(void) {
   rill_stream stream = new_stream("stream");
   int local = 0;
   char *p, *q;
@@ -66,7 +66,7 @@ static void frees_on_another_stream(void) {
 }
 
 /* C4.6: free after the stream of the allocation is gone; and memory of a stream that has gone after its free. */
-static void streams_may_go(void) {
+static void streams_may_be_released(void) {
   rill_stream stream, other = new_stream("other");
   void *p;
   for (int i = 0; i < 20; i++) {
@@ -116,7 +116,7 @@ static const char *tries_to_free(unsigned index, void *shared) {
 }
 
 /* M6 */
-static void one_of_many_threads_frees(void) {
+static void only_one_of_many_threads_frees(void) {
   struct race race = { .stream = new_stream("stream") };
   for (int i = 0; i < 20; i++) {
     race.freed = 0;
@@ -127,7 +127,7 @@ static void one_of_many_threads_frees(void) {
 }
 
 /* C5.1: rill_free while a stream is held does not wait for it, and nobody gets the memory before. */
-static void free_while_a_stream_is_held(void) {
+static void frees_while_a_stream_is_held(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
   void *p, *q;
@@ -144,7 +144,7 @@ static void free_while_a_stream_is_held(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_free_async", TEST(refuses_bad_handles), TEST(does_nothing_for_null),
-                     TEST(refuses_what_is_no_allocation), TEST(refuses_streams_of_other_devices),
-                     TEST(refuses_streams_of_other_backends), TEST(frees_on_another_stream), TEST(streams_may_go),
-                     TEST(serves_threads_that_did_not_allocate), TEST(one_of_many_threads_frees),
-                     TEST(free_while_a_stream_is_held))
+                     TEST(refuses_pointers_that_are_not_allocations), TEST(refuses_streams_of_other_devices),
+                     TEST(refuses_streams_of_other_backends), TEST(frees_on_another_stream),
+                     TEST(streams_may_be_released), TEST(serves_threads_that_did_not_allocate),
+                     TEST(only_one_of_many_threads_frees), TEST(frees_while_a_stream_is_held))

@@ -27,7 +27,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* G31: the memory is there at every launch, whether a node frees it or not. */
-static void gives_memory_for_all_launches(void) {
+static void memory_serves_all_launches(void) {
   rill_graph graph = new_graph();
   rill_graph_node allocated, node;
   uint32_t *p = NULL, kind = 0;
@@ -61,7 +61,7 @@ static rill_graph graph_with_memory(uint32_t value) {
 }
 
 /* The memory is one object's until the last launch of that has ended. */
-static void is_given_to_one_object_at_a_time(void) {
+static void one_object_owns_it_at_a_time(void) {
   rill_graph graph = graph_with_memory(1);
   rill_graph_exec exec = new_exec(graph), second;
   rill_stream stream = new_stream("stream");
@@ -79,7 +79,7 @@ static void is_given_to_one_object_at_a_time(void) {
 }
 
 /* The same, of memory that an update has put away. */
-static void stays_with_launches_before_an_update(void) {
+static void launches_before_an_update_keep_it(void) {
   rill_graph graph = graph_with_memory(1), other = graph_with_memory(2);
   rill_graph_exec exec = new_exec(graph), second;
   rill_stream stream = new_stream("stream");
@@ -101,5 +101,5 @@ static void stays_with_launches_before_an_update(void) {
   assert_ok(rill_graph_release(other));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_alloc", TEST(refuses_bad_handles), TEST(gives_memory_for_all_launches),
-                     TEST(is_given_to_one_object_at_a_time), TEST(stays_with_launches_before_an_update))
+TESTS_ON_EACH_DEVICE("rill_graph_add_alloc", TEST(refuses_bad_handles), TEST(memory_serves_all_launches),
+                     TEST(one_object_owns_it_at_a_time), TEST(launches_before_an_update_keep_it))

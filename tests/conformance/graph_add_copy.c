@@ -30,7 +30,7 @@ static void checks_its_ranges(void) {
 }
 
 /* G31: of 0 bytes, a node all the same. */
-static void does_nothing_for_0_bytes(void) {
+static void does_nothing_for_zero_bytes(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
   assert_ok(rill_graph_add_copy(graph, NULL, 0, NULL, NULL, 0, &node));
@@ -54,7 +54,7 @@ static void reads_its_source_at_each_launch(void) {
 }
 
 /* As many bytes as several workers or engines share. */
-static void copies_much(void) {
+static void copies_large_sizes(void) {
   enum { MUCH = 5 << 20 };
   rill_graph graph = new_graph();
   rill_graph_node filled, node;
@@ -79,4 +79,4 @@ static void copies_much(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_copy", TEST(refuses_bad_handles), TEST(checks_its_ranges),
-                     TEST(does_nothing_for_0_bytes), TEST(reads_its_source_at_each_launch), TEST(copies_much))
+                     TEST(does_nothing_for_zero_bytes), TEST(reads_its_source_at_each_launch), TEST(copies_large_sizes))

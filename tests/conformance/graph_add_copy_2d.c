@@ -27,7 +27,7 @@ static void checks_its_shape(void) {
 }
 
 /* C5.3, C7.1 */
-static void copies_rows_alone(void) {
+static void copies_only_the_rows(void) {
   rill_graph graph = new_graph();
   rill_graph_node filled, node;
   const uint32_t value = 9;
@@ -38,4 +38,4 @@ static void copies_rows_alone(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_copy_2d", TEST(refuses_bad_handles), TEST(checks_its_shape),
-                     TEST(copies_rows_alone))
+                     TEST(copies_only_the_rows))

@@ -37,7 +37,7 @@ static rill_status add_given(const void *options) {
   return rill_graph_add_copy_3d(graph, NULL, 0, options, &node);
 }
 
-static void takes_grown_structs(void) {
+static void accepts_older_and_newer_structs(void) {
   const rill_copy_3d copy = of_cells();
   takes_grown_options("rill_graph_add_copy_3d", add_given, &copy, sizeof copy, sizeof copy);
 }
@@ -55,7 +55,7 @@ static void checks_its_shape(void) {
 }
 
 /* C5.3, C7.1 */
-static void copies_rows_alone(void) {
+static void copies_only_the_rows(void) {
   const rill_graph graph = new_graph();
   rill_graph_node filled, node;
   const uint32_t value = 9;
@@ -66,5 +66,5 @@ static void copies_rows_alone(void) {
   for (unsigned i = 0; i < 16; i++) assert_int_equal(dut.host[i], i % 8 < 4 && i % 2 == 0 ? 9 : 0);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_copy_3d", TEST(refuses_bad_handles), TEST(takes_grown_structs),
-                     TEST(checks_its_shape), TEST(copies_rows_alone))
+TESTS_ON_EACH_DEVICE("rill_graph_add_copy_3d", TEST(refuses_bad_handles), TEST(accepts_older_and_newer_structs),
+                     TEST(checks_its_shape), TEST(copies_only_the_rows))

@@ -62,7 +62,7 @@ static void releases_streams_that_are_held(void) {
 }
 
 /* E22: the time between two points is valid after each launch. */
-static void takes_the_time(void) {
+static void measures_the_time(void) {
   rill_graph graph = new_graph();
   rill_event start = new_timing_event("start"), end = new_timing_event("end");
   rill_kernel spin = new_kernel(&gate_bundle, "spin");
@@ -93,4 +93,4 @@ static void keeps_its_event(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_event_record", TEST(refuses_bad_handles), TEST(marks_a_point_of_each_launch),
-                     TEST(releases_streams_that_are_held), TEST(takes_the_time), TEST(keeps_its_event))
+                     TEST(releases_streams_that_are_held), TEST(measures_the_time), TEST(keeps_its_event))

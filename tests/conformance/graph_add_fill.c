@@ -49,7 +49,7 @@ static void fills_with_each_size(void) {
   }
 }
 
-static void does_nothing_for_no_patterns(void) {
+static void does_nothing_for_zero_patterns(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
   assert_ok(rill_graph_add_fill(graph, NULL, 0, NULL, &word, 4, 0, &node));
@@ -57,4 +57,4 @@ static void does_nothing_for_no_patterns(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_fill", TEST(refuses_bad_handles), TEST(checks_the_pattern),
-                     TEST(fills_with_each_size), TEST(does_nothing_for_no_patterns))
+                     TEST(fills_with_each_size), TEST(does_nothing_for_zero_patterns))

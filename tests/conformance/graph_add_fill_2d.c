@@ -19,7 +19,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C5.3, C12 */
-static void fills_rows_alone(void) {
+static void fills_only_the_rows(void) {
   rill_graph graph = new_graph();
   rill_graph_node zero, filled, node;
   const uint32_t nothing = 0;
@@ -32,4 +32,4 @@ static void fills_rows_alone(void) {
   for (unsigned i = 0; i < 16; i++) assert_int_equal(dut.host[i], i % 4 < 2 ? 7 : 0);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_fill_2d", TEST(refuses_bad_handles), TEST(fills_rows_alone))
+TESTS_ON_EACH_DEVICE("rill_graph_add_fill_2d", TEST(refuses_bad_handles), TEST(fills_only_the_rows))

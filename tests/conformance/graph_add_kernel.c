@@ -59,7 +59,7 @@ static void checks_the_launch(void) {
 }
 
 /* C7.1: arguments are taken at the call, and the node keeps its kernel. */
-static void takes_its_arguments_at_the_call(void) {
+static void copies_its_arguments_at_the_call(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
   rill_module module;
@@ -118,4 +118,4 @@ static void keeps_constants(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_kernel", TEST(refuses_bad_handles), TEST(checks_the_launch),
-                     TEST(takes_its_arguments_at_the_call), TEST(runs_after_what_it_depends_on), TEST(keeps_constants))
+                     TEST(copies_its_arguments_at_the_call), TEST(runs_after_what_it_depends_on), TEST(keeps_constants))

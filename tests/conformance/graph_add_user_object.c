@@ -47,7 +47,7 @@ static void is_released_once(void) {
 }
 
 /* It is attached to the graph: no list has it, and graphs of the same nodes have the same shape with it and without. */
-static void is_no_node(void) {
+static void is_not_a_node(void) {
   start_counting();
   rill_graph graph = new_graph(), other = new_graph();
   size_t count = 0;
@@ -96,7 +96,7 @@ static void is_added_during_a_capture(void) {
 }
 
 /* A capture that an execution object is launched in gets its objects; one that is aborted does not keep them. */
-static void comes_with_captured_launches(void) {
+static void captured_launches_keep_it(void) {
   start_counting();
   rill_stream stream = new_stream("capturing");
   rill_graph graph = new_graph(), captured, into = new_graph();
@@ -142,7 +142,7 @@ static void is_kept_until_launches_end(void) {
 }
 
 /* An update takes the objects of the new graph, and lets those before go with the launches that were made. */
-static void goes_with_an_update(void) {
+static void an_update_releases_it(void) {
   start_counting();
   rill_graph first = new_graph(), second = new_graph();
   rill_stream stream = new_stream("stream");
@@ -173,7 +173,7 @@ static void goes_with_an_update(void) {
 }
 
 /* An execution object keeps what its graph had when it was made. */
-static void is_kept_by_later_execution_objects_alone(void) {
+static void only_later_execution_objects_keep_it(void) {
   start_counting();
   rill_graph graph = new_graph();
   add_write(graph, NULL, 0, 0, 1);
@@ -229,7 +229,7 @@ static void may_release_others(void) {
   if (exact) assert_true(after >= before);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_user_object", TEST(refuses_bad_handles), TEST(is_released_once), TEST(is_no_node),
-                     TEST(is_added_during_a_capture), TEST(comes_with_captured_launches),
-                     TEST(is_kept_until_launches_end), TEST(goes_with_an_update),
-                     TEST(is_kept_by_later_execution_objects_alone), TEST(may_release_others))
+TESTS_ON_EACH_DEVICE("rill_graph_add_user_object", TEST(refuses_bad_handles), TEST(is_released_once),
+                     TEST(is_not_a_node), TEST(is_added_during_a_capture), TEST(captured_launches_keep_it),
+                     TEST(is_kept_until_launches_end), TEST(an_update_releases_it),
+                     TEST(only_later_execution_objects_keep_it), TEST(may_release_others))

@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
 
 /* G35: the same nodes in the same order with the same edges, also where edges lead backwards; each graph is changed by
  * itself. */
-static void makes_the_same_graph(void) {
+static void copies_the_graph(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node read = add_read(graph, NULL, 0, 0), write = add_write(graph, NULL, 0, 0, 7), nodes[8], from[8], to[8];
   size_t count = 8;
@@ -86,6 +86,6 @@ static void refuses_a_graph_that_a_capture_adds_to(void) {
   assert_ok(rill_stream_capture_abort(stream));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_clone", TEST(refuses_bad_handles), TEST(makes_the_same_graph),
+TESTS_ON_EACH_DEVICE("rill_graph_clone", TEST(refuses_bad_handles), TEST(copies_the_graph),
                      TEST(has_execution_objects_of_its_own), TEST(shares_memory),
                      TEST(refuses_a_graph_that_a_capture_adds_to))

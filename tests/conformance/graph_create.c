@@ -16,7 +16,7 @@ static void refuses_null_out(void) {
 }
 
 /* C7.1, G12: a graph without nodes can be launched, and orders like any other work. */
-static void makes_an_empty_graph(void) {
+static void creates_an_empty_graph(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("stream");
   size_t count = 0;
@@ -30,4 +30,5 @@ static void makes_an_empty_graph(void) {
   assert_completes(stream);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_create", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(makes_an_empty_graph))
+TESTS_ON_EACH_DEVICE("rill_graph_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(creates_an_empty_graph))

@@ -124,7 +124,7 @@ static void refuses_updates_and_launches(void) {
 }
 
 /* G14: the capture goes on, and the other stream does not come to it. */
-static void refuses_what_a_capture_is_given(void) {
+static void refuses_foreign_work_in_captures(void) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_event inside = new_event("inside"), event;
   rill_graph graph;
@@ -189,4 +189,4 @@ static void graphs_of_two_devices_are_ordered_by_events(void) {
 
 TESTS_ON_EACH_DEVICE("graphs and devices", TEST(refuses_nodes), TEST(waits_for_events_of_another_device),
                      TEST(copies_memory_of_another_device), TEST(refuses_updates_and_launches),
-                     TEST(refuses_what_a_capture_is_given), TEST(graphs_of_two_devices_are_ordered_by_events))
+                     TEST(refuses_foreign_work_in_captures), TEST(graphs_of_two_devices_are_ordered_by_events))

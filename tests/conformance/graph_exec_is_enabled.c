@@ -16,7 +16,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C7.1: of each execution object. */
-static void says_what_was_set(void) {
+static void returns_what_was_set(void) {
   const rill_graph graph = new_graph();
   rill_graph_node empty;
   bool out = false;
@@ -37,4 +37,4 @@ static void says_what_was_set(void) {
   assert_true(out);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_exec_is_enabled", TEST(refuses_bad_handles), TEST(says_what_was_set))
+TESTS_ON_EACH_DEVICE("rill_graph_exec_is_enabled", TEST(refuses_bad_handles), TEST(returns_what_was_set))

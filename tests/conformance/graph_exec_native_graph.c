@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* One for each object, the same every time; none on the cpu. */
-static void is_of_the_object(void) {
+static void each_object_has_its_own(void) {
   rill_graph graph = new_graph();
   add_write(graph, NULL, 0, 0, 1);
   rill_graph_exec exec = new_exec(graph), other = new_exec(graph);
@@ -28,4 +28,4 @@ static void is_of_the_object(void) {
   run_exec(exec);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_exec_native_graph", TEST(refuses_bad_handles), TEST(is_of_the_object))
+TESTS_ON_EACH_DEVICE("rill_graph_exec_native_graph", TEST(refuses_bad_handles), TEST(each_object_has_its_own))

@@ -23,7 +23,7 @@ static void refuses_bad_handles(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-static void refuses_what_is_no_argument(void) {
+static void refuses_unknown_arguments(void) {
   rill_graph_node node, foreign, fill;
   rill_graph graph = make(&node), other = make(&foreign);
   const unsigned value = 1;
@@ -63,5 +63,5 @@ static void changes_one_argument(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_exec_set_kernel_arg", TEST(refuses_bad_handles), TEST(refuses_what_is_no_argument),
+TESTS_ON_EACH_DEVICE("rill_graph_exec_set_kernel_arg", TEST(refuses_bad_handles), TEST(refuses_unknown_arguments),
                      TEST(changes_one_argument))

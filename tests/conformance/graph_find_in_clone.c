@@ -22,7 +22,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* G35 */
-static void finds_copies_alone(void) {
+static void finds_only_copies(void) {
   rill_graph graph = new_graph(), copy, again;
   rill_graph_node first = add_write(graph, NULL, 0, 0, 1), second = add_read(graph, &first, 1, 0), nodes[2], out, later;
   size_t count = 2;
@@ -41,4 +41,4 @@ static void finds_copies_alone(void) {
   assert_ok(rill_graph_release(again));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_find_in_clone", TEST(refuses_bad_handles), TEST(finds_copies_alone))
+TESTS_ON_EACH_DEVICE("rill_graph_find_in_clone", TEST(refuses_bad_handles), TEST(finds_only_copies))

@@ -21,7 +21,7 @@ static void contains(const char *text, const char *part) {
 }
 
 /* G35: what a person wants to know of each node. */
-static void tells_what_nodes_do(void) {
+static void describes_nodes(void) {
   rill_graph graph = new_graph();
   rill_graph_node first = add_write(graph, NULL, 0, 0, 1), last = first;
   char text[4096];
@@ -41,7 +41,7 @@ static void tells_what_nodes_do(void) {
 }
 
 /* G35 */
-static void writes_as_much_as_there_is_room_for(void) {
+static void writes_as_much_as_fits(void) {
   rill_graph graph = new_graph();
   char complete[512], part[512];
   size_t size = 0, all = sizeof complete;
@@ -60,5 +60,5 @@ static void writes_as_much_as_there_is_room_for(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_get_dot", TEST(refuses_bad_handles), TEST(tells_what_nodes_do),
-                     TEST(writes_as_much_as_there_is_room_for))
+TESTS_ON_EACH_DEVICE("rill_graph_get_dot", TEST(refuses_bad_handles), TEST(describes_nodes),
+                     TEST(writes_as_much_as_fits))

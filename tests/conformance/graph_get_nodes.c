@@ -16,7 +16,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* G35: with too little room, and with more than enough. */
-static void lists_as_many_as_there_is_room_for(void) {
+static void lists_as_many_as_fit(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3], listed[5] = { { 0 } };
   for (unsigned i = 0; i < 3; i++) nodes[i] = add_write(graph, NULL, 0, i, i);
@@ -31,4 +31,4 @@ static void lists_as_many_as_there_is_room_for(void) {
   assert_int_equal(listed[3].id, 0);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_get_nodes", TEST(refuses_bad_handles), TEST(lists_as_many_as_there_is_room_for))
+TESTS_ON_EACH_DEVICE("rill_graph_get_nodes", TEST(refuses_bad_handles), TEST(lists_as_many_as_fit))

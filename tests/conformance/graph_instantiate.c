@@ -15,7 +15,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* G21: each has what it was made with and what was changed in it. */
-static void makes_independent_objects(void) {
+static void creates_independent_objects(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1);
   add_read(graph, &write, 1, 0);
@@ -31,7 +31,7 @@ static void makes_independent_objects(void) {
 }
 
 /* What is added afterwards is for later objects. */
-static void takes_the_graph_as_it_is(void) {
+static void ignores_later_changes_of_the_graph(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), later;
   add_read(graph, &write, 1, 0);
@@ -46,5 +46,5 @@ static void takes_the_graph_as_it_is(void) {
   assert_int_equal(dut.host[1], 1);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_instantiate", TEST(refuses_bad_handles), TEST(makes_independent_objects),
-                     TEST(takes_the_graph_as_it_is))
+TESTS_ON_EACH_DEVICE("rill_graph_instantiate", TEST(refuses_bad_handles), TEST(creates_independent_objects),
+                     TEST(ignores_later_changes_of_the_graph))

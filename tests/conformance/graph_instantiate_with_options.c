@@ -18,7 +18,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C1.5: the label names the object in errors. */
-static void takes_a_label(void) {
+static void applies_its_label(void) {
   rill_graph graph = new_graph(), other = new_graph();
   rill_graph_exec exec;
   add_write(graph, NULL, 0, 0, 1);
@@ -52,5 +52,5 @@ static void launches_again_without_frees(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_instantiate_with_options", TEST(refuses_bad_handles), TEST(takes_a_label),
+TESTS_ON_EACH_DEVICE("rill_graph_instantiate_with_options", TEST(refuses_bad_handles), TEST(applies_its_label),
                      TEST(launches_again_without_frees))

@@ -184,7 +184,7 @@ static const char *launch_and_change(unsigned index, void *user) {
 }
 
 /* C1.7, G22: several threads on one object are served one after another. */
-static void takes_several_threads(void) {
+static void serves_several_threads(void) {
   struct shared shared;
   rill_graph graph = new_graph();
   shared.node = add_increment(graph, NULL, 0, dut.host, NULL);
@@ -201,4 +201,4 @@ static void takes_several_threads(void) {
 TESTS_ON_EACH_DEVICE("rill_graph_launch", TEST(refuses_bad_handles), TEST(refuses_another_device),
                      TEST(runs_in_the_order_of_the_stream), TEST(orders_by_edges), TEST(waits_for_every_predecessor),
                      TEST(runs_independent_nodes_at_once), TEST(serializes_launches_on_several_streams),
-                     TEST(can_be_launched_many_times), TEST(waits_on_a_held_stream), TEST(takes_several_threads))
+                     TEST(can_be_launched_many_times), TEST(waits_on_a_held_stream), TEST(serves_several_threads))

@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_node_kind(node, &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-static void tells_what_a_node_does(void) {
+static void returns_the_kind_of_each_node(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[4];
   uint32_t kind = 0;
@@ -29,7 +29,7 @@ static void tells_what_a_node_does(void) {
 }
 
 /* Of ten thousand nodes each is found by its own handle, none by another, and all are stale with the graph. */
-static void tells_nodes_apart(void) {
+static void distinguishes_nodes(void) {
   enum { NODES = 10000 };
   static rill_graph_node nodes[NODES], listed[NODES];
   rill_graph graph = new_graph();
@@ -61,5 +61,5 @@ static void tells_nodes_apart(void) {
   for (unsigned i = 0; i < NODES; i++) assert_int_equal(rill_graph_node_kind(nodes[i], &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_node_kind", TEST(refuses_bad_handles), TEST(tells_what_a_node_does),
-                     TEST(tells_nodes_apart))
+TESTS_ON_EACH_DEVICE("rill_graph_node_kind", TEST(refuses_bad_handles), TEST(returns_the_kind_of_each_node),
+                     TEST(distinguishes_nodes))

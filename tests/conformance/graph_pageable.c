@@ -117,7 +117,7 @@ static void assert_rows(const unsigned char *rows, size_t size, size_t pitch, si
   }
 }
 
-static void keeps_what_is_between_rows(void) {
+static void keeps_the_gaps_between_rows(void) {
   enum { WIDTH = 24, HEIGHT = 5, PITCH = 40, TO_PITCH = 56, SIZE = (HEIGHT - 1) * TO_PITCH + WIDTH };
   rill_graph graph = new_graph();
   unsigned char *const from = new_bytes(HEIGHT * PITCH, 3), *const direct = need(calloc(1, SIZE)),
@@ -178,7 +178,7 @@ static void copies_three_dimensions(void) {
   copies_boxes((size_t[]){ 24, 5, 3 }, 40, 250); /* no multiple of the pitch */
 }
 
-static void copies_boxes_that_are_large(void) {
+static void copies_large_boxes(void) {
   needs_graphs();
   copies_boxes((size_t[]){ 1000, 300, 17 }, 1024, 1024 * 310);        /* several slices at once */
   copies_boxes((size_t[]){ 3000, 1700, 2 }, 3001, 3001 * 1700);       /* several rows */
@@ -207,7 +207,7 @@ static void copies_more_than_is_staged_at_once(void) {
 /* ---- launches and changes ---- */
 
 /* Each launch reads what the one before it wrote, on whatever stream that was. */
-static void launches_on_two_streams_come_one_after_another(void) {
+static void launches_on_two_streams_do_not_overlap(void) {
   rill_graph graph = new_graph();
   rill_stream streams[2] = { new_stream("first"), new_stream("second") };
   uint32_t *const cell = need(calloc(1, sizeof *cell));
@@ -224,7 +224,7 @@ static void launches_on_two_streams_come_one_after_another(void) {
 }
 
 /* From pageable to other pageable memory, to pinned memory and back. */
-static void one_copy_is_changed(void) {
+static void changes_one_copy(void) {
   rill_graph graph = new_graph();
   uint32_t *const cells = need(calloc(4, sizeof *cells));
   for (uint32_t i = 0; i < 4; i++) cells[i] = 10 + i;
@@ -287,7 +287,7 @@ static void is_launched_in_a_capture(void) {
 
 TESTS_ON_EACH_DEVICE("graphs with pageable memory", TEST(reads_what_an_earlier_host_call_has_written),
                      TEST(writes_before_later_nodes_run), TEST(writes_before_later_work_of_the_stream),
-                     TEST(keeps_what_is_between_rows), TEST(copies_three_dimensions), TEST(copies_boxes_that_are_large),
-                     TEST(copies_more_than_is_staged_at_once), TEST(launches_on_two_streams_come_one_after_another),
-                     TEST(one_copy_is_changed), TEST(a_change_leaves_earlier_launches_alone),
+                     TEST(keeps_the_gaps_between_rows), TEST(copies_three_dimensions), TEST(copies_large_boxes),
+                     TEST(copies_more_than_is_staged_at_once), TEST(launches_on_two_streams_do_not_overlap),
+                     TEST(changes_one_copy), TEST(a_change_leaves_earlier_launches_alone),
                      TEST(is_launched_in_a_capture))

@@ -18,7 +18,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* G35: what was a cycle with the edge is none without it. */
-static void takes_one_edge_away(void) {
+static void removes_one_edge(void) {
   rill_graph graph = new_graph();
   rill_graph_node read = add_read(graph, NULL, 0, 0), write = add_write(graph, NULL, 0, 0, 3), from[4], to[4];
   rill_graph_node other = add_write(graph, &read, 1, 1, 1);
@@ -35,4 +35,4 @@ static void takes_one_edge_away(void) {
   assert_int_equal(dut.host[0], 3);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_remove_edge", TEST(refuses_bad_handles), TEST(takes_one_edge_away))
+TESTS_ON_EACH_DEVICE("rill_graph_remove_edge", TEST(refuses_bad_handles), TEST(removes_one_edge))

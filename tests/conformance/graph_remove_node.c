@@ -30,7 +30,7 @@ static void assert_counts(rill_graph graph, size_t nodes, size_t edges) {
 }
 
 /* The node before it and the one after it are not connected. */
-static void takes_its_edges_with_it(void) {
+static void removes_its_edges(void) {
   rill_graph graph = new_graph();
   rill_graph_node first = add_write(graph, NULL, 0, 0, 5), middle = add_write(graph, &first, 1, 0, 6), nodes[2];
   rill_graph_node last = add_read(graph, &middle, 1, 0);
@@ -48,7 +48,7 @@ static void takes_its_edges_with_it(void) {
   assert_int_equal(dut.host[0], 5);
 }
 
-static void makes_its_handle_stale(void) {
+static void its_handle_becomes_stale(void) {
   rill_graph graph = new_graph(), clone;
   rill_graph_node gone = add_write(graph, NULL, 0, 0, 1), stays = add_read(graph, &gone, 1, 0), node;
   rill_graph_exec exec = new_exec(graph);
@@ -155,7 +155,7 @@ static void refuses_memory_and_captures(void) {
 }
 
 /* Captures add to a graph whose numbers have gaps, and are taken away from it again. */
-static void goes_together_with_captures(void) {
+static void works_beside_captures(void) {
   enum { NODES = 50 }; /* each has a cell of its own: with gaps, they are not ordered */
   rill_graph graph = new_graph(), same;
   rill_stream stream = new_stream("captures");
@@ -178,7 +178,6 @@ static void goes_together_with_captures(void) {
   run_graph(graph);
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_remove_node", TEST(refuses_bad_handles), TEST(takes_its_edges_with_it),
-                     TEST(makes_its_handle_stale), TEST(leaves_objects_and_clones_alone),
-                     TEST(releases_what_the_node_kept), TEST(refuses_memory_and_captures),
-                     TEST(goes_together_with_captures))
+TESTS_ON_EACH_DEVICE("rill_graph_remove_node", TEST(refuses_bad_handles), TEST(removes_its_edges),
+                     TEST(its_handle_becomes_stale), TEST(leaves_objects_and_clones_alone),
+                     TEST(releases_what_the_node_kept), TEST(refuses_memory_and_captures), TEST(works_beside_captures))

@@ -175,7 +175,7 @@ static void changes_events(void) {
 }
 
 /* Of a node that is given back what was read, all is as before. */
-static void takes_what_was_read(void) {
+static void accepts_what_was_read(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3];
   rill_launch launch = RILL_LAUNCH_INIT;
@@ -198,4 +198,4 @@ static void takes_what_was_read(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_set_node_params", TEST(refuses_bad_arguments), TEST(changes_fills_and_copies),
-                     TEST(changes_kernels), TEST(changes_host_calls), TEST(changes_events), TEST(takes_what_was_read))
+                     TEST(changes_kernels), TEST(changes_host_calls), TEST(changes_events), TEST(accepts_what_was_read))

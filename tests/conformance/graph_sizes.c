@@ -18,7 +18,7 @@ static void release(rill_graph_exec exec, rill_graph graph) {
   assert_ok(rill_graph_release(graph));
 }
 
-static void launches_on_two_streams_run_one_after_another(void) {
+static void launches_on_two_streams_do_not_overlap(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes);
     rill_graph_exec exec = new_exec(graph);
@@ -39,7 +39,7 @@ static void launches_on_two_streams_run_one_after_another(void) {
   }
 }
 
-static void are_released_while_they_run(void) {
+static void graphs_are_released_while_they_run(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes);
     rill_graph_exec exec = new_exec(graph);
@@ -55,7 +55,7 @@ static void are_released_while_they_run(void) {
   }
 }
 
-static void are_updated_while_they_run(void) {
+static void graphs_are_updated_while_they_run(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes), other = graph_of(nodes);
     rill_graph_exec exec = new_exec(graph);
@@ -76,7 +76,7 @@ static void are_updated_while_they_run(void) {
   }
 }
 
-static void are_updated_to_their_size_alone(void) {
+static void graphs_are_updated_only_to_their_size(void) {
   rill_graph none = graph_of(0), one = graph_of(1);
   rill_graph_exec exec = new_exec(none);
   assert_fails(rill_graph_update(exec, one), RILL_ERROR_INVALID_ARGUMENT);
@@ -90,7 +90,7 @@ static void are_updated_to_their_size_alone(void) {
   release(exec, one);
 }
 
-static void are_held(void) {
+static void graph_launches_are_held(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes);
     rill_graph_exec exec = new_exec(graph);
@@ -120,7 +120,7 @@ static void assert_count(rill_graph graph, size_t expected) {
   assert_true(size > 0);
 }
 
-static void are_cloned_and_become_children(void) {
+static void graphs_are_cloned_and_become_children(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes), clone, parent = graph_of(0);
     rill_graph_node child;
@@ -138,7 +138,7 @@ static void are_cloned_and_become_children(void) {
   }
 }
 
-static void are_captured(void) {
+static void graph_launches_are_captured(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes), captured;
     rill_graph_exec exec = new_exec(graph);
@@ -155,7 +155,7 @@ static void are_captured(void) {
   }
 }
 
-static void are_uploaded(void) {
+static void graphs_are_uploaded(void) {
   for (unsigned nodes = 0; nodes < SIZES; nodes++) {
     rill_graph graph = graph_of(nodes);
     rill_graph_exec exec = new_exec(graph);
@@ -174,7 +174,8 @@ static void are_uploaded(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("graphs of few nodes", TEST(launches_on_two_streams_run_one_after_another),
-                     TEST(are_released_while_they_run), TEST(are_updated_while_they_run),
-                     TEST(are_updated_to_their_size_alone), TEST(are_held), TEST(are_cloned_and_become_children),
-                     TEST(are_captured), TEST(are_uploaded))
+TESTS_ON_EACH_DEVICE("small graphs", TEST(launches_on_two_streams_do_not_overlap),
+                     TEST(graphs_are_released_while_they_run), TEST(graphs_are_updated_while_they_run),
+                     TEST(graphs_are_updated_only_to_their_size), TEST(graph_launches_are_held),
+                     TEST(graphs_are_cloned_and_become_children), TEST(graph_launches_are_captured),
+                     TEST(graphs_are_uploaded))

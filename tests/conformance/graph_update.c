@@ -25,7 +25,7 @@ static rill_graph make(uint32_t value, rill_graph_node nodes[3]) {
 }
 
 /* C7.1: all that the other graph has counts, and single changes made before are gone. */
-static void takes_another_graph(void) {
+static void applies_another_graph(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), other = make(20, others);
   rill_graph_exec exec = new_exec(graph);
@@ -115,7 +115,7 @@ static void refuses_another_kernel(void) {
 }
 
 /* Launches that have been made keep what they had. */
-static void changes_later_launches_alone(void) {
+static void changes_only_later_launches(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), other = make(20, others);
   rill_graph_exec exec = new_exec(graph);
@@ -151,8 +151,8 @@ static void refuses_an_unfinished_graph(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(refuses_bad_handles),         TEST(takes_another_graph),    TEST(changes_every_node),
-    TEST(refuses_another_shape),       TEST(refuses_another_kernel), TEST(changes_later_launches_alone),
+    TEST(refuses_bad_handles),         TEST(applies_another_graph),  TEST(changes_every_node),
+    TEST(refuses_another_shape),       TEST(refuses_another_kernel), TEST(changes_only_later_launches),
     TEST(refuses_an_unfinished_graph),
   };
   return RUN_ON_EACH_DEVICE("rill_graph_update", tests);

@@ -82,7 +82,7 @@ static void says_that_nothing_was_refused(void) {
 }
 
 /* Memory of a graph that another execution object has. */
-static void refuses_memory_of_others(void) {
+static void refuses_memory_of_other_objects(void) {
   rill_graph graphs[2];
   rill_graph_node nodes[2];
   rill_graph_exec execs[2];
@@ -104,4 +104,4 @@ static void refuses_memory_of_others(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_update_with_result", TEST(refuses_bad_handles), TEST(names_the_node_and_the_reason),
-                     TEST(says_that_nothing_was_refused), TEST(refuses_memory_of_others))
+                     TEST(says_that_nothing_was_refused), TEST(refuses_memory_of_other_objects))

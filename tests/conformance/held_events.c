@@ -195,7 +195,7 @@ static void waits_and_first_records_race(void) {
 /* ---- failed records ---- */
 
 /* C3.8: failed, with that status, for every question and wait, until it is recorded again. */
-static void a_failed_record_says_so_until_the_next(void) {
+static void a_failed_record_is_reported_until_the_next(void) {
   struct scene s = hold();
   rill_event failed = new_timing_event("inner");
   bool out = true;
@@ -225,7 +225,7 @@ static void a_failed_record_says_so_until_the_next(void) {
 }
 
 /* The failure goes on through what waits for the record, and names its cause there. */
-static void a_failure_goes_on_through_chains(void) {
+static void a_failure_spreads_through_chains(void) {
   struct scene s = hold();
   rill_stream last = s.held;
   rill_event links[8];
@@ -246,7 +246,7 @@ static void a_failure_goes_on_through_chains(void) {
 /* ---- numbers ---- */
 
 /* Two held streams that hand over to each other, with a fresh event each time, awaited before it is recorded. */
-static void handing_over_costs_no_more_each_time(void) {
+static void repeated_flushes_do_not_slow_down(void) {
   const unsigned rounds = 2000;
   struct scene s = hold();
   rill_stream second = new_stream("second");
@@ -320,7 +320,7 @@ static void long_chains_need_no_stack(void) {
 /* ---- texts ---- */
 
 /* C3.8, C3.10: what holds the stream, and the way there. */
-static void a_time_out_names_what_holds(void) {
+static void a_timeout_names_what_holds_the_stream(void) {
   struct scene s = hold();
   rill_stream last = new_stream("last");
   rill_event link = new_event("the link");
@@ -340,7 +340,7 @@ static void a_time_out_names_what_holds(void) {
 /* ---- native handles ---- */
 
 /* C3.4: where there is no native stream, asking for it changes nothing. */
-static void no_native_handle_turns_nothing_off(void) {
+static void a_missing_native_handle_disables_nothing(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   rill_event event = new_event("awaited");
@@ -411,7 +411,7 @@ TESTS_ON_EACH_DEVICE("events and held streams", TEST(a_queued_wait_keeps_the_poi
                      TEST(each_queued_wait_keeps_its_own_point), TEST(times_are_of_the_last_record),
                      TEST(a_newer_record_replaces_a_queued_one), TEST(a_queued_record_replaces_an_older_one),
                      TEST(first_records_race), TEST(waits_and_first_records_race),
-                     TEST(a_failed_record_says_so_until_the_next), TEST(a_failure_goes_on_through_chains),
-                     TEST(handing_over_costs_no_more_each_time), TEST(long_chains_need_no_stack),
-                     TEST(a_time_out_names_what_holds), TEST(no_native_handle_turns_nothing_off),
+                     TEST(a_failed_record_is_reported_until_the_next), TEST(a_failure_spreads_through_chains),
+                     TEST(repeated_flushes_do_not_slow_down), TEST(long_chains_need_no_stack),
+                     TEST(a_timeout_names_what_holds_the_stream), TEST(a_missing_native_handle_disables_nothing),
                      TEST(the_native_handle_races_with_the_first_wait), TEST(the_native_event_has_the_record))

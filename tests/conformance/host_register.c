@@ -11,7 +11,7 @@ static rill_status call_with_device(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_devices("rill_host_register", call_with_device); }
 
 /* M16 */
-static void refuses_null_and_nothing(void) {
+static void refuses_null_and_empty_ranges(void) {
   char byte;
   assert_fails(rill_host_register(dut.device, NULL, 100), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_host_register(dut.device, NULL, 0), RILL_ERROR_INVALID_ARGUMENT);
@@ -32,7 +32,7 @@ static unsigned char *pages(size_t size) {
 }
 
 /* M16: twice, and in part. */
-static void refuses_what_overlaps_registered_memory(void) {
+static void refuses_ranges_that_overlap_registered_memory(void) {
   unsigned char *p = pages(BYTES);
   assert_ok(rill_host_register(dut.device, p + 1000, 5001));
   assert_fails(rill_host_register(dut.device, p + 1000, 5001), RILL_ERROR_INVALID_ARGUMENT);
@@ -49,7 +49,7 @@ static void refuses_what_overlaps_registered_memory(void) {
 }
 
 /* M16: memory that rill allocated, of each kind; at its begin, inside, around. */
-static void refuses_what_overlaps_an_allocation(void) {
+static void refuses_ranges_that_overlap_an_allocation(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
     unsigned char *p = NULL;
@@ -63,7 +63,7 @@ static void refuses_what_overlaps_an_allocation(void) {
 }
 
 /* C5.4: what rill_memory_get_info says of it, byte by byte at its ends. */
-static void is_known_from_then_on(void) {
+static void is_known_after_the_call(void) {
   unsigned char *p = pages(BYTES);
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
   assert_ok(rill_host_register(dut.device, p + 77, 999));
@@ -83,7 +83,7 @@ static void is_known_from_then_on(void) {
 }
 
 /* C5.4: two ranges, each with pages of its own; and none changes what is in it. */
-static void ranges_do_not_disturb_each_other(void) {
+static void ranges_do_not_affect_each_other(void) {
   unsigned char *p = pages(8 * PAGE);
   for (size_t i = 0; i < 8 * PAGE; i++) p[i] = (unsigned char)(i * 5);
   assert_ok(rill_host_register(dut.device, p + 1, 2 * PAGE - 1));
@@ -181,7 +181,7 @@ static const char *tries_to_register(unsigned index, void *shared) {
 }
 
 /* Of several that overlap one is registered, whoever is first. */
-static void one_of_many_threads_registers(void) {
+static void only_one_of_many_threads_registers(void) {
   for (int round = 0; round < 10; round++) {
     struct race race = { pages(3 * PAGE), 0 };
     memset(race.p, 0, 3 * PAGE);
@@ -194,8 +194,8 @@ static void one_of_many_threads_registers(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_host_register", TEST(refuses_bad_handles), TEST(refuses_null_and_nothing),
-                     TEST(refuses_ranges_past_the_end_of_memory), TEST(refuses_what_overlaps_registered_memory),
-                     TEST(refuses_what_overlaps_an_allocation), TEST(is_known_from_then_on),
-                     TEST(ranges_do_not_disturb_each_other), TEST(neighbours_may_share_a_page), TEST(counts_as_pinned),
-                     TEST(serves_many_threads), TEST(one_of_many_threads_registers))
+TESTS_ON_EACH_DEVICE("rill_host_register", TEST(refuses_bad_handles), TEST(refuses_null_and_empty_ranges),
+                     TEST(refuses_ranges_past_the_end_of_memory), TEST(refuses_ranges_that_overlap_registered_memory),
+                     TEST(refuses_ranges_that_overlap_an_allocation), TEST(is_known_after_the_call),
+                     TEST(ranges_do_not_affect_each_other), TEST(neighbours_may_share_a_page), TEST(counts_as_pinned),
+                     TEST(serves_many_threads), TEST(only_one_of_many_threads_registers))

@@ -4,7 +4,7 @@
 enum { BYTES = 50001 };
 
 /* C1.6, M16 */
-static void refuses_what_is_not_registered(void) {
+static void refuses_unregistered_memory(void) {
   char local = 0;
   void *heap = malloc(BYTES);
   assert_fails(rill_host_unregister(NULL), RILL_ERROR_NOT_FOUND);
@@ -18,7 +18,7 @@ static void refuses_what_is_not_registered(void) {
 }
 
 /* C1.6, M16: inside, and past the end. */
-static void refuses_pointers_inside(void) {
+static void refuses_interior_pointers(void) {
   char *heap = malloc(BYTES);
   assert_ok(rill_host_register(dut.device, heap, BYTES - 1));
   assert_fails(rill_host_unregister(heap + 1), RILL_ERROR_INVALID_ARGUMENT);
@@ -141,7 +141,7 @@ static void does_not_wait_for_held_work_on_other_memory(void) {
 }
 
 /* From then on it is pageable memory, whose source is taken at the call. */
-static void memory_is_pageable_again(void) {
+static void memory_becomes_pageable_again(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *heap = malloc(BYTES);
   assert_ok(rill_host_register(dut.device, heap, BYTES));
@@ -157,7 +157,7 @@ static void memory_is_pageable_again(void) {
   free(heap);
 }
 
-TESTS_ON_EACH_DEVICE("rill_host_unregister", TEST(refuses_what_is_not_registered), TEST(refuses_pointers_inside),
+TESTS_ON_EACH_DEVICE("rill_host_unregister", TEST(refuses_unregistered_memory), TEST(refuses_interior_pointers),
                      TEST(allocations_and_registered_memory_are_distinguished), TEST(waits_for_submitted_work),
                      TEST(waits_for_held_work), TEST(does_not_wait_for_held_work_on_other_memory),
-                     TEST(memory_is_pageable_again))
+                     TEST(memory_becomes_pageable_again))

@@ -14,7 +14,7 @@ static rill_status call_with_device(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_devices(API, call_with_device); }
 
 /* C1.8 */
-static void says_why_it_cannot(void) {
+static void says_why_it_is_unsupported(void) {
   const char *why = "";
   const rill_ipc_handle handle = { { 1 } };
   if (rill_device_supports(dut.device, FEATURE, &why)) return;
@@ -23,7 +23,7 @@ static void says_why_it_cannot(void) {
 }
 
 /* I6 */
-static void refuses_bytes_that_are_none(void) {
+static void refuses_invalid_bytes(void) {
   rill_ipc_handle handle = { { 0 } };
   if (!rill_device_supports(dut.device, FEATURE, NULL)) return;
   IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
@@ -33,7 +33,7 @@ static void refuses_bytes_that_are_none(void) {
 }
 
 /* I3 */
-static void refuses_what_this_process_exported(void) {
+static void refuses_exports_of_this_process(void) {
   rill_ipc_handle handle;
   if (!rill_device_supports(dut.device, FEATURE, NULL)) return;
   assert_ok(EXPORT_ONE(&handle));

@@ -23,7 +23,7 @@ static void refuses_null(void) {
 }
 
 /* C6.3, C1.8, L10 */
-static void is_what_the_device_runs_at_a_time(void) {
+static void is_what_the_device_runs_at_once(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   uint32_t clusters = 1, per_unit = 0;
   const char *why = NULL;
@@ -50,4 +50,4 @@ static void is_what_the_device_runs_at_a_time(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_kernel_active_clusters", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(is_what_the_device_runs_at_a_time))
+                     TEST(is_what_the_device_runs_at_once))

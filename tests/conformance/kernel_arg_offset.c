@@ -19,7 +19,7 @@ static void refuses_null(void) {
 }
 
 /* K9 */
-static void refuses_numbers_that_are_none(void) {
+static void refuses_unknown_argument_numbers(void) {
   size_t offset = 1;
   assert_fails(rill_kernel_arg_offset(new_kernel(&launch_bundle, "store"), 2, &offset), RILL_ERROR_OUT_OF_RANGE);
   assert_int_equal(offset, 0);
@@ -27,7 +27,7 @@ static void refuses_numbers_that_are_none(void) {
 }
 
 /* C6.3, K9: as in a struct. */
-static void gives_the_offset_of_each_argument(void) {
+static void returns_the_offset_of_each_argument(void) {
   struct scalars {
     signed char a;
     unsigned short b;
@@ -51,7 +51,7 @@ static void gives_the_offset_of_each_argument(void) {
 }
 
 /* C1.8: bundles of older compilers have zeros where the offsets are now. */
-static void says_when_the_bundle_does_not_tell(void) {
+static void says_when_the_bundle_has_no_offsets(void) {
   static const rill_bundle_arg args[] = { { "value", 4, 0 }, { "out", sizeof(void *), 0 } };
   static const rill_bundle_kernel kernels[] = { { "store", args, 2 } };
   static rill_bundle older;
@@ -67,5 +67,5 @@ static void says_when_the_bundle_does_not_tell(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_kernel_arg_offset", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_numbers_that_are_none), TEST(gives_the_offset_of_each_argument),
-                     TEST(says_when_the_bundle_does_not_tell))
+                     TEST(refuses_unknown_argument_numbers), TEST(returns_the_offset_of_each_argument),
+                     TEST(says_when_the_bundle_has_no_offsets))

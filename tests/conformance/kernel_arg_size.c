@@ -17,7 +17,7 @@ static void refuses_null(void) {
 }
 
 /* K9: the text has the number asked for and how many there are. */
-static void refuses_numbers_that_are_none(void) {
+static void refuses_unknown_argument_numbers(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   size_t size = 1;
   assert_fails(rill_kernel_arg_size(kernel, 2, &size), RILL_ERROR_OUT_OF_RANGE);
@@ -29,7 +29,7 @@ static void refuses_numbers_that_are_none(void) {
 }
 
 /* C6.3, K9 */
-static void gives_the_size_of_each_argument(void) {
+static void returns_the_size_of_each_argument(void) {
   const size_t expected[] = { 1, 2, 4, 8, 4, 8, 1, 1, sizeof(void *) };
   rill_kernel kernel = new_kernel(&launch_bundle, "scalars");
   for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -40,4 +40,4 @@ static void gives_the_size_of_each_argument(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_kernel_arg_size", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_numbers_that_are_none), TEST(gives_the_size_of_each_argument))
+                     TEST(refuses_unknown_argument_numbers), TEST(returns_the_size_of_each_argument))

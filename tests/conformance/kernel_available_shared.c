@@ -21,7 +21,7 @@ static void refuses(uint32_t threads, uint32_t blocks, rill_status status) {
 }
 
 /* L20 */
-static void refuses_what_cannot_be(void) {
+static void refuses_impossible_requests(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "touch_shared");
   assert_fails(rill_kernel_available_shared(kernel, 32, 1, NULL), RILL_ERROR_INVALID_ARGUMENT);
   refuses(0, 1, RILL_ERROR_INVALID_ARGUMENT);
@@ -33,7 +33,7 @@ static void refuses_what_cannot_be(void) {
 }
 
 /* C6.3: as many blocks fit with so much, and fewer with one byte more unless a block can have no more. */
-static void is_what_just_fits(void) {
+static void is_the_largest_size_that_fits(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "touch_shared");
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;
   uint32_t most = 0;
@@ -55,5 +55,5 @@ static void is_what_just_fits(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_kernel_available_shared", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                     TEST(is_what_just_fits))
+TESTS_ON_EACH_DEVICE("rill_kernel_available_shared", TEST(refuses_bad_handles), TEST(refuses_impossible_requests),
+                     TEST(is_the_largest_size_that_fits))

@@ -13,7 +13,7 @@ static rill_status call_with_kernel(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_kernels("rill_kernel_cooperative_blocks", call_with_kernel); }
 
 /* L20 */
-static void refuses_what_cannot_be(void) {
+static void refuses_impossible_requests(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   uint32_t blocks = 1;
   assert_fails(rill_kernel_cooperative_blocks(kernel, 32, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
@@ -24,7 +24,7 @@ static void refuses_what_cannot_be(void) {
 }
 
 /* C6.3, C1.8 */
-static void is_what_the_device_runs_at_a_time(void) {
+static void is_what_the_device_runs_at_once(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   uint32_t blocks = 1, per_unit = 0;
   const char *why = NULL;
@@ -40,5 +40,5 @@ static void is_what_the_device_runs_at_a_time(void) {
   assert_int_equal(blocks, per_unit * dut.info.compute_units);
 }
 
-TESTS_ON_EACH_DEVICE("rill_kernel_cooperative_blocks", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                     TEST(is_what_the_device_runs_at_a_time))
+TESTS_ON_EACH_DEVICE("rill_kernel_cooperative_blocks", TEST(refuses_bad_handles), TEST(refuses_impossible_requests),
+                     TEST(is_what_the_device_runs_at_once))

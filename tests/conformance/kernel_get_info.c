@@ -36,7 +36,7 @@ static rill_kernel_info info_of(const char *name) {
 }
 
 /* C6.3, K8, K9 */
-static void says_what_the_kernel_is(void) {
+static void describes_the_kernel(void) {
   assert_string_equal(info_of("store").name, "store");
   assert_int_equal(info_of("nothing").arg_count, 0);
   assert_int_equal(info_of("store").arg_count, 2);
@@ -48,4 +48,4 @@ static void says_what_the_kernel_is(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_kernel_get_info", TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
-                     TEST(says_what_the_kernel_is))
+                     TEST(describes_the_kernel))

@@ -15,7 +15,7 @@ static uintptr_t native_of(rill_module module, const char *name) {
 }
 
 /* 0 where there is none: on the CPU. */
-static void is_one_for_each_kernel(void) {
+static void each_kernel_has_its_own(void) {
   rill_module module;
   assert_ok(rill_module_load(dut.device, &launch_bundle, &module));
   const uintptr_t store = native_of(module, "store");
@@ -26,4 +26,4 @@ static void is_one_for_each_kernel(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_kernel_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_one_for_each_kernel))
+                     TEST(each_kernel_has_its_own))

@@ -21,7 +21,7 @@ static void refuses(uint32_t threads, size_t shared, rill_status status) {
 }
 
 /* L20 */
-static void refuses_blocks_that_cannot_be(void) {
+static void refuses_impossible_blocks(void) {
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   assert_ok(rill_kernel_get_info(kernel, &info));
@@ -57,5 +57,5 @@ static void is_within_the_hardware(void) {
   assert_true(occupancy(kernel, 32, (size_t)(dut.info.shared_per_block_optin - info.shared_bytes)) >= 1);
 }
 
-TESTS_ON_EACH_DEVICE("rill_kernel_occupancy", TEST(refuses_bad_handles), TEST(refuses_blocks_that_cannot_be),
+TESTS_ON_EACH_DEVICE("rill_kernel_occupancy", TEST(refuses_bad_handles), TEST(refuses_impossible_blocks),
                      TEST(is_within_the_hardware))

@@ -1,7 +1,7 @@
 /* rill_kernel_release.  Kernels that run while they are released: module_release.c. */
 #include "support/testing.h"
 
-static void refuses_handles_that_are_none(void) {
+static void refuses_invalid_handles(void) {
   const uint64_t none[] = { 1, UINT64_MAX, dut.device.id, new_stream("stream").id };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails(rill_kernel_release((rill_kernel){ none[i] }), RILL_ERROR_INVALID_HANDLE);
@@ -24,5 +24,5 @@ static void leaves_a_stale_handle(void) {
   assert_fails(rill_stream_launch(new_stream("stream"), kernel, &launch, NULL, 0), RILL_ERROR_STALE_HANDLE);
 }
 
-TESTS_ON_EACH_DEVICE("rill_kernel_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+TESTS_ON_EACH_DEVICE("rill_kernel_release", TEST(refuses_invalid_handles), TEST(does_nothing_for_zero),
                      TEST(leaves_a_stale_handle))

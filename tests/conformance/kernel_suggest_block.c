@@ -13,7 +13,7 @@ static rill_status call_with_kernel(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_kernels("rill_kernel_suggest_block", call_with_kernel); }
 
 /* L20 */
-static void refuses_what_cannot_be(void) {
+static void refuses_impossible_requests(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   uint32_t threads = 1, blocks = 1;
   assert_fails(rill_kernel_suggest_block(kernel, 0, 0, NULL, &blocks), RILL_ERROR_INVALID_ARGUMENT);
@@ -27,7 +27,7 @@ static void refuses_what_cannot_be(void) {
 }
 
 /* C6.3: what is suggested can be launched, and fills the device as the occupancy says. */
-static void suggests_what_works(void) {
+static void suggests_a_block_that_works(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "count_threads");
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;
   rill_stream stream = new_stream("stream");
@@ -51,5 +51,5 @@ static void suggests_what_works(void) {
   assert_int_equal(dut.host[0], 1);
 }
 
-TESTS_ON_EACH_DEVICE("rill_kernel_suggest_block", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                     TEST(suggests_what_works))
+TESTS_ON_EACH_DEVICE("rill_kernel_suggest_block", TEST(refuses_bad_handles), TEST(refuses_impossible_requests),
+                     TEST(suggests_a_block_that_works))

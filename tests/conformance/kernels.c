@@ -51,7 +51,7 @@ static void thirty_two_arguments_arrive(void) {
 }
 
 /* Arguments are read at the call. */
-static void arguments_are_taken_at_the_call(void) {
+static void arguments_are_copied_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   unsigned value = 3;
@@ -193,7 +193,7 @@ static void streams_overlap(void) {
 }
 
 TESTS_ON_EACH_DEVICE("kernels", TEST(kernels_may_have_no_arguments), TEST(arguments_of_every_type_arrive),
-                     TEST(thirty_two_arguments_arrive), TEST(arguments_are_taken_at_the_call),
+                     TEST(thirty_two_arguments_arrive), TEST(arguments_are_copied_at_the_call),
                      TEST(every_thread_runs_once), TEST(barriers_and_dynamic_shared_memory_work),
                      TEST(static_shared_memory_works), TEST(computes_what_the_host_computes),
                      TEST(many_threads_launch_on_one_stream), TEST(one_thread_launches_on_many_streams),

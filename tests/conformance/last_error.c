@@ -17,7 +17,7 @@ static void refuses_misuse_and_keeps_the_error(void) {
 }
 
 /* C1.5, R6 */
-static void tells_function_status_object_and_numbers(void) {
+static void reports_function_status_object_and_numbers(void) {
   rill_stream stream = new_stream("tells");
   assert_fails(rill_stream_record_event(stream, RILL_NULL_EVENT, 0), RILL_ERROR_INVALID_HANDLE);
   const rill_error error = last_error();
@@ -39,7 +39,7 @@ static void names_an_object_without_label_by_its_id(void) {
 }
 
 /* C1.5, R1 */
-static void success_does_not_touch_it(void) {
+static void success_leaves_it_unchanged(void) {
   rill_stream stream = new_stream("success");
   assert_fails(rill_device_get(-1, &(rill_device){ 0 }), RILL_ERROR_NOT_FOUND);
   const rill_error before = last_error();
@@ -51,7 +51,7 @@ static void success_does_not_touch_it(void) {
 }
 
 /* Q3, R5 */
-static void work_that_is_pending_is_no_error(void) {
+static void pending_work_is_not_an_error(void) {
   rill_stream stream = new_stream("pending");
   assert_fails(rill_device_get(-1, &(rill_device){ 0 }), RILL_ERROR_NOT_FOUND);
   struct gate *gate = gate_close(stream);
@@ -79,7 +79,7 @@ static const char *sees_its_own_error_only(unsigned index, void *shared) {
 }
 
 /* C1.5, T5 */
-static void each_thread_has_its_own(void) { run_threads(8, sees_its_own_error_only, NULL); }
+static void each_thread_has_its_own_error(void) { run_threads(8, sees_its_own_error_only, NULL); }
 
 static rill_status fill_error(void *output) { return rill_last_error(output); }
 
@@ -104,6 +104,6 @@ static void fills_older_and_newer_structs(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_last_error", TEST(refuses_misuse_and_keeps_the_error),
-                     TEST(tells_function_status_object_and_numbers), TEST(names_an_object_without_label_by_its_id),
-                     TEST(success_does_not_touch_it), TEST(work_that_is_pending_is_no_error),
-                     TEST(each_thread_has_its_own), TEST(fills_older_and_newer_structs))
+                     TEST(reports_function_status_object_and_numbers), TEST(names_an_object_without_label_by_its_id),
+                     TEST(success_leaves_it_unchanged), TEST(pending_work_is_not_an_error),
+                     TEST(each_thread_has_its_own_error), TEST(fills_older_and_newer_structs))

@@ -26,11 +26,11 @@ static void divides_rounding_up(void) {
 }
 
 /* What cannot be launched is refused by the launch. */
-static void keeps_what_is_wrong(void) {
+static void leaves_invalid_shapes_to_the_launch(void) {
   assert_int_equal(rill_launch_1d(0, 256).grid.x, 0);
   assert_int_equal(rill_launch_1d(100, 0).grid.x, 0);
   assert_int_equal(rill_launch_1d(UINT64_MAX, 1).grid.x, UINT32_MAX);
   assert_int_equal(rill_launch_1d(UINT64_MAX, 256).grid.x, UINT32_MAX);
 }
 
-TESTS_ONCE("rill_launch_1d", TEST(divides_rounding_up), TEST(keeps_what_is_wrong))
+TESTS_ONCE("rill_launch_1d", TEST(divides_rounding_up), TEST(leaves_invalid_shapes_to_the_launch))

@@ -15,7 +15,7 @@ static void divides_each_dimension_rounding_up(void) {
 }
 
 /* What cannot be launched is refused by the launch, which looks at grid.x. */
-static void keeps_what_is_wrong(void) {
+static void leaves_invalid_shapes_to_the_launch(void) {
   for (unsigned zero = 0; zero < 6; zero++) {
     uint32_t n[6] = { 5, 5, 5, 2, 2, 2 };
     n[zero] = 0;
@@ -24,4 +24,4 @@ static void keeps_what_is_wrong(void) {
   }
 }
 
-TESTS_ONCE("rill_launch_2d", TEST(divides_each_dimension_rounding_up), TEST(keeps_what_is_wrong))
+TESTS_ONCE("rill_launch_2d", TEST(divides_each_dimension_rounding_up), TEST(leaves_invalid_shapes_to_the_launch))

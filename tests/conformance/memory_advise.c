@@ -8,7 +8,7 @@ static rill_status call_with_device(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_devices("rill_memory_advise", call_with_device); }
 
 /* C1.6, M24, R8 */
-static void refuses_advice_that_is_none(void) {
+static void refuses_unknown_advice(void) {
   unsigned char *p = new_managed(0);
   const uint32_t bad[] = { 0, RILL_ADVICE_NOT_ACCESSED_BY + 1, 100, UINT32_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -19,7 +19,7 @@ static void refuses_advice_that_is_none(void) {
 }
 
 /* C1.6, M24 */
-static void refuses_other_memory(void) {
+static void refuses_unmanaged_memory(void) {
   char local = 0;
   assert_fails(rill_memory_advise(&local, 1, dut.device, RILL_ADVICE_READ_MOSTLY), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_memory_advise(NULL, 1, dut.device, RILL_ADVICE_READ_MOSTLY), RILL_ERROR_NOT_FOUND);
@@ -35,12 +35,12 @@ static void refuses_ranges_past_the_end(void) {
   assert_ok(rill_free(p));
 }
 
-static void does_nothing_for_no_bytes(void) {
+static void does_nothing_for_zero_bytes(void) {
   assert_ok(rill_memory_advise(NULL, 0, dut.device, RILL_ADVICE_READ_MOSTLY));
 }
 
 /* C5.4: every advice about its own device, in whole and in part, changes no byte and no result. */
-static void takes_every_advice(void) {
+static void accepts_every_kind_of_advice(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = new_managed(1);
   for (uint32_t advice = RILL_ADVICE_READ_MOSTLY; advice <= RILL_ADVICE_NOT_ACCESSED_BY; advice++) {
@@ -56,7 +56,7 @@ static void takes_every_advice(void) {
 }
 
 /* The CPU stands for the host, whatever the memory's backend is. */
-static void the_cpu_is_the_host(void) {
+static void the_cpu_stands_for_the_host(void) {
   rill_device cpu = RILL_NULL_DEVICE;
   assert_ok(rill_device_open("cpu", &cpu));
   unsigned char *p = new_managed(1);
@@ -78,6 +78,7 @@ static void refuses_another_backends_gpu(void) {
   assert_ok(rill_free(p));
 }
 
-TESTS_ON_EACH_DEVICE("rill_memory_advise", TEST(refuses_bad_handles), TEST(refuses_advice_that_is_none),
-                     TEST(refuses_other_memory), TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_no_bytes),
-                     TEST(takes_every_advice), TEST(the_cpu_is_the_host), TEST(refuses_another_backends_gpu))
+TESTS_ON_EACH_DEVICE("rill_memory_advise", TEST(refuses_bad_handles), TEST(refuses_unknown_advice),
+                     TEST(refuses_unmanaged_memory), TEST(refuses_ranges_past_the_end),
+                     TEST(does_nothing_for_zero_bytes), TEST(accepts_every_kind_of_advice),
+                     TEST(the_cpu_stands_for_the_host), TEST(refuses_another_backends_gpu))

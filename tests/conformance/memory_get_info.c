@@ -8,7 +8,7 @@ static bool has_kind(uint32_t kind) {
 }
 
 /* C1.6, M15: a pointer that is not an allocation of rill.  C1.1: only struct_size stays. */
-static void refuses_what_is_no_memory_of_rill(void) {
+static void refuses_foreign_memory(void) {
   int local = 0;
   void *heap = malloc(64);
   const void *const pointers[] = { &local, heap, NULL, (void *)(uintptr_t)1, (void *)UINTPTR_MAX };
@@ -27,12 +27,12 @@ static void refuses_what_is_no_memory_of_rill(void) {
 static rill_status call_with_info(void *info) { return rill_memory_get_info(dut.host, info); }
 
 /* C1.4 */
-static void fills_any_size(void) {
+static void fills_older_and_newer_structs(void) {
   fills_grown_structs("rill_memory_get_info", call_with_info, sizeof(rill_memory_info));
 }
 
 /* C5.4, M15: at the begin, inside, and at the last byte; not around. */
-static void tells_of_each_kind(void) {
+static void describes_each_kind(void) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (!has_kind(kinds[i])) continue;
     const size_t sizes[] = { 1, 255, 256, 4097, 1000003 };
@@ -60,7 +60,7 @@ static void tells_of_each_kind(void) {
 }
 
 /* C5.4: the device is the one that it was allocated for. */
-static void tells_devices_apart(void) {
+static void distinguishes_devices(void) {
   needs_second_device();
   void *p = NULL;
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
@@ -91,5 +91,5 @@ static const char *asks(unsigned index, void *shared) {
 /* C1.7: while others allocate and free. */
 static void serves_many_threads(void) { run_threads(4, asks, NULL); }
 
-TESTS_ON_EACH_DEVICE("rill_memory_get_info", TEST(refuses_what_is_no_memory_of_rill), TEST(fills_any_size),
-                     TEST(tells_of_each_kind), TEST(tells_devices_apart), TEST(serves_many_threads))
+TESTS_ON_EACH_DEVICE("rill_memory_get_info", TEST(refuses_foreign_memory), TEST(fills_older_and_newer_structs),
+                     TEST(describes_each_kind), TEST(distinguishes_devices), TEST(serves_many_threads))

@@ -23,7 +23,7 @@ static void refuses_null(void) {
 }
 
 /* I2 */
-static void refuses_what_is_no_allocation(void) {
+static void refuses_pointers_that_are_not_allocations(void) {
   int local = 0;
   unsigned char *p;
   EXPORT_FAILS(&local, RILL_ERROR_NOT_FOUND);
@@ -60,7 +60,7 @@ static void refuses_memory_of_pools(void) {
 }
 
 /* C1.8 */
-static void says_why_it_cannot(void) {
+static void says_why_it_is_unsupported(void) {
   const char *why = "";
   if (rill_device_supports(dut.device, RILL_FEATURE_IPC, &why)) return;
   EXPORT_FAILS(dut.memory, RILL_ERROR_UNSUPPORTED);
@@ -68,7 +68,7 @@ static void says_why_it_cannot(void) {
 }
 
 /* I1, I2: each allocation has its own, at a reused address too; every address of it can be named. */
-static void gives_each_allocation_its_own(void) {
+static void each_allocation_has_its_own_handle(void) {
   enum { SIZE = 4 << 20 }; /* not a part of what a driver keeps */
   rill_ipc_handle handles[2], other;
   unsigned char *p, *q;
@@ -89,7 +89,7 @@ static void gives_each_allocation_its_own(void) {
 }
 
 /* C5.4: the memory is what it was, before and after the call, at both ends and for work that was submitted. */
-static void leaves_the_memory_as_it_was(void) {
+static void leaves_the_memory_unchanged(void) {
   static uint32_t back[BYTES / 4];
   rill_ipc_handle handle;
   uint32_t *p;
@@ -171,7 +171,7 @@ static const char *frees_or_exports(unsigned index, void *shared) {
   return NULL;
 }
 
-static void stands_frees_by_other_threads(void) {
+static void survives_frees_by_other_threads(void) {
   struct race race = { .rounds = scaled(300) };
   if (!shares_memory()) return;
   assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 3), 0);
@@ -182,7 +182,8 @@ static void stands_frees_by_other_threads(void) {
   (void)pthread_barrier_destroy(&race.barrier);
 }
 
-TESTS_ON_EACH_DEVICE("rill_memory_ipc_export", TEST(refuses_null), TEST(refuses_what_is_no_allocation),
-                     TEST(refuses_other_kinds), TEST(refuses_memory_of_pools), TEST(says_why_it_cannot),
-                     TEST(gives_each_allocation_its_own), TEST(leaves_the_memory_as_it_was),
-                     TEST(frees_and_allocates_again), TEST(serves_threads_at_once), TEST(stands_frees_by_other_threads))
+TESTS_ON_EACH_DEVICE("rill_memory_ipc_export", TEST(refuses_null), TEST(refuses_pointers_that_are_not_allocations),
+                     TEST(refuses_other_kinds), TEST(refuses_memory_of_pools), TEST(says_why_it_is_unsupported),
+                     TEST(each_allocation_has_its_own_handle), TEST(leaves_the_memory_unchanged),
+                     TEST(frees_and_allocates_again), TEST(serves_threads_at_once),
+                     TEST(survives_frees_by_other_threads))

@@ -151,7 +151,7 @@ static void child_looks_closely(void) {
   assert_holds_no_more_than(before, 50);
 }
 
-static void refuses_damage_and_leaves_nothing_open(void) {
+static void refuses_damaged_handles_and_leaks_nothing(void) {
   rill_ipc_handle handle;
   uint32_t *p;
   if (!shares_memory()) return;
@@ -300,13 +300,13 @@ int main(int argc, char **argv) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_null),
-    TEST(says_why_it_cannot),
-    TEST(refuses_bytes_that_are_none),
-    TEST(refuses_what_this_process_exported),
+    TEST(says_why_it_is_unsupported),
+    TEST(refuses_invalid_bytes),
+    TEST(refuses_exports_of_this_process),
     TEST(refuses_other_backends),
     TEST(both_see_the_same_memory),
     TEST(opens_several_times),
-    TEST(refuses_damage_and_leaves_nothing_open),
+    TEST(refuses_damaged_handles_and_leaks_nothing),
     TEST(serves_threads_at_once),
     TEST(refuses_memory_of_a_process_that_has_ended),
     TEST(does_not_find_what_was_freed),

@@ -9,7 +9,7 @@ static void refuses_null(void) {
 }
 
 /* M15 */
-static void knows_the_pool_of_every_byte(void) {
+static void finds_the_pool_of_every_byte(void) {
   rill_pool pool, out = { 1 };
   rill_stream stream = new_stream("stream");
   char *p;
@@ -30,4 +30,4 @@ static void knows_the_pool_of_every_byte(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-TESTS_ON_EACH_DEVICE("rill_memory_pool", TEST(refuses_null), TEST(knows_the_pool_of_every_byte))
+TESTS_ON_EACH_DEVICE("rill_memory_pool", TEST(refuses_null), TEST(finds_the_pool_of_every_byte))

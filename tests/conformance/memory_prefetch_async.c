@@ -8,7 +8,7 @@ static rill_status call_with_stream(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_memory_prefetch_async", call_with_stream); }
 
 /* C1.6, M24 */
-static void refuses_other_memory(void) {
+static void refuses_unmanaged_memory(void) {
   rill_stream stream = new_stream("stream");
   char local = 0;
   assert_fails(rill_memory_prefetch_async(stream, &local, 1), RILL_ERROR_NOT_FOUND);
@@ -29,7 +29,7 @@ static void refuses_ranges_past_the_end(void) {
 }
 
 /* M24 */
-static void does_nothing_for_no_bytes(void) {
+static void does_nothing_for_zero_bytes(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(rill_memory_prefetch_async(stream, NULL, 0));
   assert_ok(rill_memory_prefetch_async(stream, dut.memory, 0));
@@ -45,7 +45,7 @@ static void refuses_another_backends_memory(void) {
 }
 
 /* C5.4: bytes stay what they are, whole and in part, there and back. */
-static void changes_no_byte(void) {
+static void leaves_every_byte_unchanged(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = new_managed(7);
   assert_ok_or_unsupported(rill_memory_prefetch_async(stream, p, MANAGED_BYTES));
@@ -77,7 +77,7 @@ static void waits_on_a_held_stream(void) {
 }
 
 /* C5.4: to the stream's device, not the one that it was allocated for. */
-static void goes_to_another_device(void) {
+static void prefetches_to_another_device(void) {
   needs_second_device();
   rill_stream there = new_stream_on(dut.second, "there");
   unsigned char *p = new_managed(5);
@@ -89,7 +89,7 @@ static void goes_to_another_device(void) {
   assert_ok(rill_free(p));
 }
 
-TESTS_ON_EACH_DEVICE("rill_memory_prefetch_async", TEST(refuses_bad_handles), TEST(refuses_other_memory),
-                     TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_no_bytes),
-                     TEST(refuses_another_backends_memory), TEST(changes_no_byte), TEST(waits_on_a_held_stream),
-                     TEST(goes_to_another_device))
+TESTS_ON_EACH_DEVICE("rill_memory_prefetch_async", TEST(refuses_bad_handles), TEST(refuses_unmanaged_memory),
+                     TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_zero_bytes),
+                     TEST(refuses_another_backends_memory), TEST(leaves_every_byte_unchanged),
+                     TEST(waits_on_a_held_stream), TEST(prefetches_to_another_device))

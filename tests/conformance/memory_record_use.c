@@ -8,7 +8,7 @@ static rill_status call_with_stream(uint64_t id) { return rill_memory_record_use
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_memory_record_use", call_with_stream); }
 
 /* C1.6 */
-static void refuses_what_is_no_allocation(void) {
+static void refuses_pointers_that_are_not_allocations(void) {
   rill_stream stream = new_stream("stream");
   int local = 0;
   char *p;
@@ -28,7 +28,7 @@ static void refuses_streams_of_other_backends(void) {
 }
 
 /* C5.2, M11: while the use is open nobody gets the memory, the stream of the free neither; then everybody. */
-static void a_use_keeps_memory_from_being_used_again(void) {
+static void a_recorded_use_prevents_reuse(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), user = new_stream("user");
   rill_pool pool;
@@ -54,7 +54,7 @@ static void a_use_keeps_memory_from_being_used_again(void) {
 }
 
 /* Where nothing else fits, the stream is made to wait for the use. */
-static void a_use_is_waited_for_under_a_limit(void) {
+static void waits_for_a_recorded_use_under_a_limit(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), user = new_stream("user");
@@ -80,7 +80,7 @@ static void a_use_is_waited_for_under_a_limit(void) {
 }
 
 /* C3.8: a use on a held stream. */
-static void a_held_use_counts(void) {
+static void a_recorded_use_on_a_held_stream_counts(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), held = new_stream("held");
   rill_event event = new_event("later");
@@ -120,7 +120,7 @@ static void rill_free_waits_for_its_own_device(void) {
 }
 
 /* Work of another device, as a peer's, which the driver need not know of; each later use counts. */
-static void rill_free_waits_for_uses_elsewhere(void) {
+static void rill_free_waits_for_uses_on_other_devices(void) {
   needs_second_device();
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
     rill_stream user = new_stream_on(dut.second, "there"), idle = new_stream_on(dut.second, "idle there");
@@ -138,7 +138,7 @@ static void rill_free_waits_for_uses_elsewhere(void) {
 }
 
 /* C3.8: nobody can wait for a use on a held stream, so the memory goes later. */
-static void rill_free_puts_held_uses_off(void) {
+static void rill_free_defers_for_held_uses(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
   uint32_t *p;
@@ -158,7 +158,7 @@ static void rill_free_puts_held_uses_off(void) {
 /* M11: nothing but the last use of each stream is kept, whatever else is called.  No call here waits for the device, as
  * it might destroy what was kept: so a stand-in for a driver may have all of the records queued, a few words each.  An
  * event takes more. */
-static void uses_by_turns_leave_nothing_that_grows(void) {
+static void repeated_uses_do_not_pile_up(void) {
   enum { STREAMS = 3, FEW = 1000, MANY = 20000, RECORD = 256 };
   rill_stream stream = new_stream("stream"), users[STREAMS];
   size_t before = 0;
@@ -202,9 +202,9 @@ static void serves_many_threads(void) {
   assert_ok(rill_free(memory.plain));
 }
 
-TESTS_ON_EACH_DEVICE("rill_memory_record_use", TEST(refuses_bad_handles), TEST(refuses_what_is_no_allocation),
-                     TEST(refuses_streams_of_other_backends), TEST(a_use_keeps_memory_from_being_used_again),
-                     TEST(a_use_is_waited_for_under_a_limit), TEST(a_held_use_counts),
-                     TEST(rill_free_waits_for_its_own_device), TEST(rill_free_waits_for_uses_elsewhere),
-                     TEST(rill_free_puts_held_uses_off), TEST(uses_by_turns_leave_nothing_that_grows),
-                     TEST(serves_many_threads))
+TESTS_ON_EACH_DEVICE("rill_memory_record_use", TEST(refuses_bad_handles),
+                     TEST(refuses_pointers_that_are_not_allocations), TEST(refuses_streams_of_other_backends),
+                     TEST(a_recorded_use_prevents_reuse), TEST(waits_for_a_recorded_use_under_a_limit),
+                     TEST(a_recorded_use_on_a_held_stream_counts), TEST(rill_free_waits_for_its_own_device),
+                     TEST(rill_free_waits_for_uses_on_other_devices), TEST(rill_free_defers_for_held_uses),
+                     TEST(repeated_uses_do_not_pile_up), TEST(serves_many_threads))

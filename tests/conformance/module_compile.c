@@ -63,7 +63,7 @@ static rill_status call_with_size(const void *options) {
   return status;
 }
 
-static void takes_grown_option_structs(void) {
+static void accepts_older_and_newer_options(void) {
   rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
   if (!can_compile()) return;
   takes_grown_options("rill_module_compile", call_with_size, &options, sizeof options, sizeof(size_t));
@@ -91,7 +91,7 @@ static void check_scale(rill_module module) {
   assert_ok(rill_kernel_release(kernel));
 }
 
-static void compiles_what_then_runs(void) {
+static void compiles_a_kernel_that_runs(void) {
   rill_module module = RILL_NULL_MODULE, other = RILL_NULL_MODULE;
   if (!can_compile()) return;
   assert_ok(compile(scale_source, NULL, 0, &module));
@@ -188,7 +188,7 @@ static void compiles_kernels_with_barriers_in_definitions(void) {
 }
 
 /* The text has the compiler's words, with the label and the line. */
-static void tells_what_is_wrong_with_a_source(void) {
+static void says_what_is_wrong_with_a_source(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "\n"
                                "#error \"this source is wrong\"\n";
@@ -204,7 +204,7 @@ static void tells_what_is_wrong_with_a_source(void) {
   assert_ok(rill_module_release(module));
 }
 
-static void refuses_options_that_not_every_compiler_has(void) {
+static void refuses_options_that_some_compilers_lack(void) {
   static const char *const words[] = {
     "-O3",   "-I/usr/include", "--use_fast_math", "-D", "-D1",        "-D A", "-DA B=1",
     "-UA=1", "-fplugin=x.so",  "@file",           "",   "-std=c++14", "-o",   "-DA=1\n#include \"x\""
@@ -222,7 +222,7 @@ static void refuses_options_that_not_every_compiler_has(void) {
   assert_says("option_count is 1");
 }
 
-static void refuses_headers_outside_of_the_source(void) {
+static void refuses_headers_outside_the_source(void) {
   static const rill_compile_header bad[] = {
     { NULL, "" },     { "a.h", NULL }, { "", "" },   { "/etc/a.h", "" }, { "../a.h", "" },      { "a/../b.h", "" },
     { "a//b.h", "" }, { "./a.h", "" }, { "a/", "" }, { "a\"b.h", "" },   { "rill/base.h", "" },
@@ -283,7 +283,7 @@ static void compile_kept(const char *source, const char *word, bool no_cache) {
 }
 
 /* One file for each source and set of options; nothing of what may depend on other files, or is not to be kept. */
-static void keeps_results_on_disk(void) {
+static void caches_results_on_disk(void) {
   char folder[64] = "/tmp/rill-compile-test-XXXXXX", outside[128], including[512];
   if (!can_compile()) return;
   assert_non_null(mkdtemp(folder));
@@ -334,15 +334,15 @@ int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_null),
-    TEST(takes_grown_option_structs),
-    TEST(compiles_what_then_runs),
+    TEST(accepts_older_and_newer_options),
+    TEST(compiles_a_kernel_that_runs),
     TEST(compiles_with_definitions_and_headers),
     TEST(compiles_kernels_with_barriers),
     TEST(compiles_kernels_with_barriers_in_definitions),
-    TEST(tells_what_is_wrong_with_a_source),
-    TEST(refuses_options_that_not_every_compiler_has),
-    TEST(refuses_headers_outside_of_the_source),
-    TEST(keeps_results_on_disk),
+    TEST(says_what_is_wrong_with_a_source),
+    TEST(refuses_options_that_some_compilers_lack),
+    TEST(refuses_headers_outside_the_source),
+    TEST(caches_results_on_disk),
     TEST(compiles_on_several_threads),
   };
   (void)host_code;

@@ -31,7 +31,7 @@ static void refuses_null(void) {
 }
 
 /* K4: kernels are no variables either. */
-static void refuses_names_that_are_none(void) {
+static void refuses_unknown_names(void) {
   const char *const none[] = { "", "no_such_variable", "FACTORS", "factor", "factors ", "give_constants" };
   load();
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -47,7 +47,7 @@ static void refuses_names_that_are_none(void) {
 }
 
 /* L16: and the reverse. */
-static void is_no_kernel(void) {
+static void kernels_are_not_variables(void) {
   rill_kernel kernel;
   load();
   assert_fails_in("rill_module_get_kernel", rill_module_get_kernel(module, "total", &kernel), RILL_ERROR_NOT_FOUND);
@@ -55,7 +55,7 @@ static void is_no_kernel(void) {
 }
 
 /* C6.3, K4 */
-static void gives_address_and_size(void) {
+static void returns_address_and_size(void) {
   void *factors = NULL, *again = NULL, *offset = NULL;
   size_t size = 0;
   load();
@@ -71,7 +71,7 @@ static void gives_address_and_size(void) {
 }
 
 /* C6.3, L14: what is copied there is what kernels read, and what kernels write can be copied from there. */
-static void is_what_kernels_see(void) {
+static void kernels_see_the_same_variable(void) {
   const unsigned values[4] = { 2, 3, 5, 7 };
   const double offset = -1.5;
   unsigned zero = 0, read[4] = { 0 }, count = 9;
@@ -99,7 +99,7 @@ static void is_what_kernels_see(void) {
 }
 
 /* C5.3: its end is known. */
-static void is_memory_that_rill_knows(void) {
+static void is_memory_known_to_rill(void) {
   unsigned char bytes[64] = { 0 };
   void *p;
   size_t size;
@@ -162,6 +162,6 @@ static void serves_many_threads(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_module_get_global", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_names_that_are_none), TEST(is_no_kernel), TEST(gives_address_and_size),
-                     TEST(is_what_kernels_see), TEST(is_memory_that_rill_knows), TEST(serves_held_streams),
+                     TEST(refuses_unknown_names), TEST(kernels_are_not_variables), TEST(returns_address_and_size),
+                     TEST(kernels_see_the_same_variable), TEST(is_memory_known_to_rill), TEST(serves_held_streams),
                      TEST(serves_many_threads))

@@ -27,7 +27,7 @@ static void refuses_null(void) {
 }
 
 /* K3: the text lists the kernels inside. */
-static void refuses_names_that_are_none(void) {
+static void refuses_unknown_names(void) {
   const char *const none[] = { "", "no_such_kernel", "WAIT_FOR_FLAG", "wait_for_fla", "wait_for_flag " };
   rill_module module = load();
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -41,7 +41,7 @@ static void refuses_names_that_are_none(void) {
 }
 
 /* C6.3 */
-static void gives_the_kernel_of_that_name(void) {
+static void returns_the_kernel_of_that_name(void) {
   rill_module module = load();
   rill_kernel kernel;
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;
@@ -53,4 +53,4 @@ static void gives_the_kernel_of_that_name(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_module_get_kernel", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_names_that_are_none), TEST(gives_the_kernel_of_that_name))
+                     TEST(refuses_unknown_names), TEST(returns_the_kernel_of_that_name))

@@ -24,7 +24,7 @@ static void refuses_null(void) {
 }
 
 /* K1: what is no bundle, or one that a newer rillcc wrote. */
-static void refuses_what_is_no_bundle(void) {
+static void refuses_invalid_bundles(void) {
   rill_bundle bundle = *sample_bundle();
   rill_module out = { 1 };
   bundle.magic++;
@@ -36,7 +36,7 @@ static void refuses_what_is_no_bundle(void) {
 }
 
 /* C6.2: the text lists what is inside and what the device needs. */
-static void says_what_is_inside_when_nothing_fits(void) {
+static void says_what_is_inside_when_no_image_fits(void) {
   const rill_bundle_image images[] = {
     { "cuda", "sm_9999", "none", 5 },
     { "hip", "gfx9999", "none", 5 },
@@ -161,6 +161,6 @@ static const char *loads(unsigned index, void *shared) {
 /* K10 */
 static void serves_many_threads(void) { run_threads(8, loads, NULL); }
 
-TESTS_ON_EACH_DEVICE("rill_module_load", TEST(refuses_bad_handles), TEST(refuses_null), TEST(refuses_what_is_no_bundle),
-                     TEST(says_what_is_inside_when_nothing_fits), TEST(refuses_corrupt_images),
+TESTS_ON_EACH_DEVICE("rill_module_load", TEST(refuses_bad_handles), TEST(refuses_null), TEST(refuses_invalid_bundles),
+                     TEST(says_what_is_inside_when_no_image_fits), TEST(refuses_corrupt_images),
                      TEST(loads_images_of_older_versions), TEST(loads_the_same_bundle_again), TEST(serves_many_threads))

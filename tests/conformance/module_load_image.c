@@ -74,7 +74,7 @@ static void refuses_null(void) {
 }
 
 /* K1: "", and other bytes that are nothing; the text tells how they start and what the device takes. */
-static void refuses_what_is_no_image(void) {
+static void refuses_invalid_images(void) {
   static const unsigned char zeros[4096];
   unsigned char noise[4096];
   rill_module out = { 1 };
@@ -137,7 +137,7 @@ static void change_target(struct image_form *form) {
 }
 
 /* K1, C6.2: machine code for another target. */
-static void says_what_is_inside_when_it_does_not_fit(void) {
+static void says_what_an_unsuitable_image_is_for(void) {
   struct image_forms *forms = own_forms();
   size_t changed = 0;
   for (size_t i = 0; i < forms->count; i++) {
@@ -221,7 +221,7 @@ static void loads_every_form(void) {
 }
 
 /* The bytes may lie anywhere. */
-static void takes_bytes_at_odd_addresses(void) {
+static void accepts_bytes_at_odd_addresses(void) {
   struct image_form form = good_form();
   for (size_t offset = 1; offset < 8; offset++) {
     rill_module module;
@@ -235,7 +235,7 @@ static void takes_bytes_at_odd_addresses(void) {
 }
 
 /* K6 */
-static void the_same_image_twice_is_two_modules(void) {
+static void loading_an_image_twice_creates_two_modules(void) {
   struct image_form form = good_form();
   rill_module first, second;
   assert_true(load(&form, &first));
@@ -249,7 +249,7 @@ static void the_same_image_twice_is_two_modules(void) {
 }
 
 /* K3 */
-static void names_what_is_inside(void) {
+static void lists_the_kernels_inside(void) {
   struct image_form form = good_form();
   rill_module module;
   rill_kernel kernel = { 1 };
@@ -378,9 +378,9 @@ static void serves_many_threads(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_module_load_image", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_what_is_no_image), TEST(refuses_images_for_other_backends),
-                     TEST(says_what_is_inside_when_it_does_not_fit), TEST(refuses_every_truncation),
-                     TEST(refuses_every_changed_byte), TEST(loads_every_form), TEST(takes_bytes_at_odd_addresses),
-                     TEST(the_same_image_twice_is_two_modules), TEST(names_what_is_inside), TEST(checks_arguments),
-                     TEST(kernels_serve_their_own_device), TEST(may_be_released_while_it_runs),
+                     TEST(refuses_invalid_images), TEST(refuses_images_for_other_backends),
+                     TEST(says_what_an_unsuitable_image_is_for), TEST(refuses_every_truncation),
+                     TEST(refuses_every_changed_byte), TEST(loads_every_form), TEST(accepts_bytes_at_odd_addresses),
+                     TEST(loading_an_image_twice_creates_two_modules), TEST(lists_the_kernels_inside),
+                     TEST(checks_arguments), TEST(kernels_serve_their_own_device), TEST(may_be_released_while_it_runs),
                      TEST(serves_many_threads))

@@ -1,7 +1,7 @@
 /* rill_module_release */
 #include "support/testing.h"
 
-static void refuses_handles_that_are_none(void) {
+static void refuses_invalid_handles(void) {
   const uint64_t none[] = { 1, UINT64_MAX, dut.device.id, new_stream("stream").id };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails(rill_module_release((rill_module){ none[i] }), RILL_ERROR_INVALID_HANDLE);
@@ -62,5 +62,5 @@ static void running_kernels_finish(void) {
   assert_int_equal(dut.host[1], 0);
 }
 
-TESTS_ON_EACH_DEVICE("rill_module_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+TESTS_ON_EACH_DEVICE("rill_module_release", TEST(refuses_invalid_handles), TEST(does_nothing_for_zero),
                      TEST(leaves_a_stale_handle), TEST(kernels_outlive_the_handle), TEST(running_kernels_finish))

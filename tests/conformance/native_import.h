@@ -17,7 +17,7 @@ static void is_unsupported_on_the_cpu(void) {
   }
 }
 
-static void refuses_options_that_are_none(void) {
+static void refuses_invalid_options(void) {
   rill_import_options options = RILL_IMPORT_OPTIONS_INIT;
   options.ownership = RILL_IMPORT_ADOPT + 1;
   assert_fails_in(API, IMPORT(dut.device, 0x1000, &options), RILL_ERROR_INVALID_ARGUMENT);

@@ -19,14 +19,14 @@ static void refuses_bad_arguments(void) {
   assert_ok(rill_order_access(stream, NULL, 0, RILL_ORDER_READ, NULL));
 }
 
-static void takes_a_range(void) {
+static void accepts_a_range(void) {
   const rill_stream stream = new_stream("stream");
   assert_ok(rill_order_access(stream, dut.memory, 4, RILL_ORDER_READ | RILL_ORDER_WRITE, "cell"));
   assert_ok(rill_order_access(stream, dut.host, 4, RILL_ORDER_WRITE, NULL));
   assert_true(is_complete(stream)); /* it is no work */
 }
 
-static void needs_a_stream_with_a_place(void) {
+static void refuses_capturing_and_held_streams(void) {
   const rill_stream stream = new_stream("stream"), held = new_stream("held");
   rill_graph graph;
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
@@ -40,5 +40,5 @@ static void needs_a_stream_with_a_place(void) {
   assert_ok(rill_order_access(held, dut.memory, 4, RILL_ORDER_READ, NULL));
 }
 
-TESTS_ON_EACH_DEVICE("rill_order_access", TEST(refuses_bad_handles), TEST(refuses_bad_arguments), TEST(takes_a_range),
-                     TEST(needs_a_stream_with_a_place))
+TESTS_ON_EACH_DEVICE("rill_order_access", TEST(refuses_bad_handles), TEST(refuses_bad_arguments), TEST(accepts_a_range),
+                     TEST(refuses_capturing_and_held_streams))

@@ -12,10 +12,10 @@ static void refuses_bad_arguments(void) {
   assert_ok(rill_order_host_access(NULL, 0, RILL_ORDER_READ, NULL));
 }
 
-static void takes_any_memory(void) {
+static void accepts_any_memory(void) {
   int local = 0;
   assert_ok(rill_order_host_access(dut.host, 4, RILL_ORDER_READ | RILL_ORDER_WRITE, "cell"));
   assert_ok(rill_order_host_access(&local, sizeof local, RILL_ORDER_WRITE, NULL));
 }
 
-TESTS_ON_EACH_DEVICE("rill_order_host_access", TEST(refuses_bad_arguments), TEST(takes_any_memory))
+TESTS_ON_EACH_DEVICE("rill_order_host_access", TEST(refuses_bad_arguments), TEST(accepts_any_memory))

@@ -25,7 +25,7 @@ static void refuses_bad_stream_handles(void) {
 }
 
 /* M3, M4 */
-static void refuses_what_has_no_meaning(void) {
+static void refuses_invalid_alignments(void) {
   const size_t bad[] = { 0, 3, 768, SIZE_MAX };
   rill_stream stream = new_stream("stream");
   assert_ok(rill_pool_default(dut.device, &sample));
@@ -38,7 +38,7 @@ static void refuses_what_has_no_meaning(void) {
 }
 
 /* M1, M2 */
-static void sizes_at_both_ends(void) {
+static void serves_the_smallest_and_largest_sizes(void) {
   void *out = &out;
   rill_stream stream = new_stream("stream");
   assert_ok(rill_pool_default(dut.device, &sample));
@@ -122,7 +122,7 @@ static void honours_every_alignment(void) {
 }
 
 /* M11: memory that a stream was made to wait for is aligned too, and counts as the whole block that it is. */
-static void under_a_limit_too(void) {
+static void aligns_memory_under_a_limit(void) {
   needs_plain_memory();
   enum { BYTES = 4 << 20 };
   rill_pool pool;
@@ -142,5 +142,5 @@ static void under_a_limit_too(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_pool_alloc_aligned_async", TEST(refuses_bad_pool_handles), TEST(refuses_bad_stream_handles),
-                     TEST(refuses_what_has_no_meaning), TEST(sizes_at_both_ends), TEST(honours_every_alignment),
-                     TEST(under_a_limit_too))
+                     TEST(refuses_invalid_alignments), TEST(serves_the_smallest_and_largest_sizes),
+                     TEST(honours_every_alignment), TEST(aligns_memory_under_a_limit))

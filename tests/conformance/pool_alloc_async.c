@@ -48,7 +48,7 @@ static void refuses_streams_of_other_devices(void) {
 }
 
 /* C5.2: the limit counts what comes from the driver. */
-static void keeps_its_limit(void) {
+static void respects_its_limit(void) {
   needs_plain_memory();
   enum { MIB = 1 << 20 };
   rill_pool pool = new_pool(4 * MIB);
@@ -96,7 +96,7 @@ static void waits_for_memory_of_another_stream(void) {
 }
 
 /* M11: not for what the first stream does after its free. */
-static void later_work_of_the_other_stream_is_not_waited_for(void) {
+static void does_not_wait_for_later_work_of_the_other_stream(void) {
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -115,7 +115,7 @@ static void later_work_of_the_other_stream_is_not_waited_for(void) {
 }
 
 /* A stream that was made to wait for memory, and frees it on a third one that is not: the first one's work counts. */
-static void a_free_elsewhere_does_not_forget_the_first_stream(void) {
+static void a_free_on_a_third_stream_remembers_the_first(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
@@ -139,7 +139,7 @@ static void a_free_elsewhere_does_not_forget_the_first_stream(void) {
 }
 
 /* M11: after the work before the free is known to be complete, any stream gets the memory without waiting. */
-static void complete_memory_goes_to_any_stream(void) {
+static void complete_memory_serves_any_stream(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
@@ -185,7 +185,7 @@ static void memory_of_another_stream_becomes_its_own(void) {
 }
 
 /* What a held stream freed is not waited for: who holds it may be waiting for the other stream. */
-static void held_memory_is_not_waited_for(void) {
+static void does_not_wait_for_held_memory(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
@@ -222,8 +222,8 @@ static void memory_outlives_streams(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_pool_alloc_async", TEST(refuses_bad_pool_handles), TEST(refuses_bad_stream_handles),
-                     TEST(refuses_null_out), TEST(refuses_streams_of_other_devices), TEST(keeps_its_limit),
-                     TEST(waits_for_memory_of_another_stream), TEST(later_work_of_the_other_stream_is_not_waited_for),
-                     TEST(a_free_elsewhere_does_not_forget_the_first_stream), TEST(complete_memory_goes_to_any_stream),
-                     TEST(memory_of_another_stream_becomes_its_own), TEST(held_memory_is_not_waited_for),
+                     TEST(refuses_null_out), TEST(refuses_streams_of_other_devices), TEST(respects_its_limit),
+                     TEST(waits_for_memory_of_another_stream), TEST(does_not_wait_for_later_work_of_the_other_stream),
+                     TEST(a_free_on_a_third_stream_remembers_the_first), TEST(complete_memory_serves_any_stream),
+                     TEST(memory_of_another_stream_becomes_its_own), TEST(does_not_wait_for_held_memory),
                      TEST(memory_outlives_streams))

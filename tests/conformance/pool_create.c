@@ -22,14 +22,14 @@ static rill_status call_with_pool_options(const void *options) {
 }
 
 /* C1.4 */
-static void options_grow(void) {
+static void accepts_older_and_newer_options(void) {
   const rill_pool_options options = { .struct_size = sizeof options, .max_size = 1 << 20 };
   takes_grown_options("rill_pool_create", call_with_pool_options, &options, sizeof options,
                       offsetof(rill_pool_options, max_size));
 }
 
 /* Always a new one, with nothing in it. */
-static void pools_are_apart(void) {
+static void pools_are_independent(void) {
   rill_pool first, second;
   rill_pool_info info = RILL_POOL_INFO_INIT;
   rill_stream stream = new_stream("stream");
@@ -45,5 +45,5 @@ static void pools_are_apart(void) {
   assert_ok(rill_pool_release(second));
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_create", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(options_grow),
-                     TEST(pools_are_apart))
+TESTS_ON_EACH_DEVICE("rill_pool_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(accepts_older_and_newer_options), TEST(pools_are_independent))

@@ -18,7 +18,7 @@ static rill_pool sample;
 static rill_status call_with_info(void *info) { return rill_pool_get_info(sample, info); }
 
 /* C1.4 */
-static void fills_grown_infos(void) {
+static void fills_older_and_newer_structs(void) {
   assert_ok(rill_pool_create(dut.device, NULL, &sample));
   fills_grown_structs("rill_pool_get_info", call_with_info, sizeof(rill_pool_info));
   assert_ok(rill_pool_release(sample));
@@ -58,7 +58,7 @@ static rill_pool_info info_of(rill_pool pool) {
 }
 
 /* C5.2: freed memory waits for the work before its free and for recorded uses, then it is cached. */
-static void tells_waiting_from_cached(void) {
+static void distinguishes_waiting_from_cached(void) {
   needs_plain_memory();
   enum { SIZE = 1 << 19 };
   rill_pool pool;
@@ -110,6 +110,6 @@ static void counts_deferred_frees_as_waiting(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_get_info", TEST(refuses_bad_handles), TEST(fills_grown_infos),
-                     TEST(counts_and_keeps_peaks), TEST(tells_waiting_from_cached),
+TESTS_ON_EACH_DEVICE("rill_pool_get_info", TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
+                     TEST(counts_and_keeps_peaks), TEST(distinguishes_waiting_from_cached),
                      TEST(counts_deferred_frees_as_waiting))

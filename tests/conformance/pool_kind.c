@@ -19,7 +19,7 @@ static rill_pool new_pool(uint32_t kind) {
 }
 
 /* 0 is device memory, as the default pool's. */
-static void tells_what_was_asked_for(void) {
+static void returns_what_was_requested(void) {
   uint32_t out = 0;
   assert_ok(rill_pool_kind(live, &out));
   assert_int_equal(out, RILL_MEMORY_DEVICE);
@@ -37,7 +37,7 @@ static void tells_what_was_asked_for(void) {
 }
 
 /* R8, C1.8: kinds that are none, and one that the device lacks. */
-static void refuses_kinds_that_are_none(void) {
+static void refuses_unknown_kinds(void) {
   const uint32_t bad[] = { RILL_MEMORY_REGISTERED, 5, UINT32_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     rill_pool pool = { 1 };
@@ -53,7 +53,7 @@ static void refuses_kinds_that_are_none(void) {
 }
 
 /* C5.2, M15, M17: the memory is of the pool's kind, and the host's own where that is so. */
-static void gives_memory_of_its_kind(void) {
+static void allocates_memory_of_its_kind(void) {
   enum { WORDS = 100000 };
   for (size_t i = 0; i < 3; i++) {
     if (!has_kind(kinds[i])) continue;
@@ -94,7 +94,7 @@ static void gives_memory_of_its_kind(void) {
 }
 
 /* M11: order of streams is the same for every kind. */
-static void memory_goes_from_stream_to_stream(void) {
+static void memory_passes_between_streams(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
   for (size_t i = 0; i < 3; i++) {
@@ -117,7 +117,7 @@ static void memory_goes_from_stream_to_stream(void) {
 }
 
 /* C5.4, M24: managed memory of a pool is prefetched and advised about by allocation, not by what the pool has. */
-static void managed_memory_is_advised_about(void) {
+static void managed_memory_accepts_advice(void) {
   if (!has_kind(RILL_MEMORY_MANAGED)) {
     rill_pool pool;
     assert_fails(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = RILL_MEMORY_MANAGED), &pool),
@@ -138,5 +138,5 @@ static void managed_memory_is_advised_about(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_pool_kind", TEST(begins), TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(tells_what_was_asked_for), TEST(refuses_kinds_that_are_none), TEST(gives_memory_of_its_kind),
-                     TEST(memory_goes_from_stream_to_stream), TEST(managed_memory_is_advised_about))
+                     TEST(returns_what_was_requested), TEST(refuses_unknown_kinds), TEST(allocates_memory_of_its_kind),
+                     TEST(memory_passes_between_streams), TEST(managed_memory_accepts_advice))

@@ -10,7 +10,7 @@ static rill_pool new_pool(void) {
 static rill_pool live;
 GETTER_TESTS(pool, rill_pool_max_size, uint64_t, live)
 
-static void tells_what_was_asked_for(void) {
+static void returns_what_was_requested(void) {
   uint64_t out = 1;
   rill_pool standard, pool = new_pool();
   assert_ok(rill_pool_max_size(pool, &out));
@@ -24,4 +24,4 @@ static void tells_what_was_asked_for(void) {
 static void begins(void) { assert_ok(rill_pool_default(dut.device, &live)); }
 
 TESTS_ON_EACH_DEVICE("rill_pool_max_size", TEST(begins), TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(tells_what_was_asked_for))
+                     TEST(returns_what_was_requested))

@@ -8,7 +8,7 @@ static void does_nothing_for_zero(void) {
   assert_says("rill_device_count");
 }
 
-static void refuses_handles_that_are_none(void) {
+static void refuses_invalid_handles(void) {
   const uint64_t none[] = { 1, UINT64_MAX, dut.device.id, new_stream("stream").id };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails(rill_pool_release((rill_pool){ none[i] }), RILL_ERROR_INVALID_HANDLE);
@@ -26,7 +26,7 @@ static void leaves_a_stale_handle(void) {
 }
 
 /* M14: allocations outlive the handle. */
-static void allocations_stay_good(void) {
+static void allocations_stay_valid(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
   uint32_t *p, *q;
@@ -58,7 +58,7 @@ static void does_not_wait_for_work(void) {
   gate_open(gate);
 }
 
-static void many_come_and_go(void) {
+static void many_are_created_and_released(void) {
   rill_stream stream = new_stream("stream");
   for (unsigned i = 0; i < scaled(100); i++) {
     rill_pool pool;
@@ -71,6 +71,6 @@ static void many_come_and_go(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_release", TEST(does_nothing_for_zero), TEST(refuses_handles_that_are_none),
-                     TEST(leaves_a_stale_handle), TEST(allocations_stay_good), TEST(does_not_wait_for_work),
-                     TEST(many_come_and_go))
+TESTS_ON_EACH_DEVICE("rill_pool_release", TEST(does_nothing_for_zero), TEST(refuses_invalid_handles),
+                     TEST(leaves_a_stale_handle), TEST(allocations_stay_valid), TEST(does_not_wait_for_work),
+                     TEST(many_are_created_and_released))

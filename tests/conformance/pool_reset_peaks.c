@@ -12,7 +12,7 @@ static rill_pool_info look(rill_pool pool) {
 }
 
 /* C5.2 */
-static void begins_anew(void) {
+static void restarts_from_current_use(void) {
   const rill_stream stream = new_stream("stream");
   rill_pool pool;
   void *p, *q;
@@ -42,4 +42,4 @@ static void begins_anew(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_reset_peaks", TEST(refuses_bad_handles), TEST(begins_anew))
+TESTS_ON_EACH_DEVICE("rill_pool_reset_peaks", TEST(refuses_bad_handles), TEST(restarts_from_current_use))

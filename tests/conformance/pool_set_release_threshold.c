@@ -12,7 +12,7 @@ static uint64_t reserved(rill_pool pool) {
 }
 
 /* M12: free memory above it goes back when the host synchronizes; without one it stays. */
-static void memory_above_goes_back(void) {
+static void memory_above_the_threshold_is_freed(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
   void *p;
@@ -32,7 +32,7 @@ static void memory_above_goes_back(void) {
 }
 
 /* M12: by whatever the host synchronizes with, though it be complete already; what is in use stays, and peaks too. */
-static void every_synchronize_counts(void) {
+static void every_kind_of_synchronize_frees_memory(void) {
   enum { BYTES = 3 << 20 };
   for (int how = 0; how < 3; how++) {
     rill_pool pool;
@@ -64,7 +64,7 @@ static void every_synchronize_counts(void) {
 }
 
 /* M12: it is no floor: trim and an allocation that needs the memory give back below it. */
-static void keeps_nobody_from_giving_back(void) {
+static void is_not_a_lower_bound(void) {
   needs_plain_memory();
   enum { MIB = 1 << 20 };
   rill_pool pool;
@@ -86,7 +86,7 @@ static void keeps_nobody_from_giving_back(void) {
 }
 
 /* A synchronize does not come to wait for other streams by this. */
-static void other_streams_are_not_waited_for(void) {
+static void does_not_wait_for_other_streams(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream"), busy = new_stream("busy");
   void *p;
@@ -103,6 +103,6 @@ static void other_streams_are_not_waited_for(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_set_release_threshold", TEST(refuses_bad_handles), TEST(memory_above_goes_back),
-                     TEST(every_synchronize_counts), TEST(keeps_nobody_from_giving_back),
-                     TEST(other_streams_are_not_waited_for))
+TESTS_ON_EACH_DEVICE("rill_pool_set_release_threshold", TEST(refuses_bad_handles),
+                     TEST(memory_above_the_threshold_is_freed), TEST(every_kind_of_synchronize_frees_memory),
+                     TEST(is_not_a_lower_bound), TEST(does_not_wait_for_other_streams))

@@ -12,7 +12,7 @@ static uint64_t reserved(rill_pool pool) {
 }
 
 /* M12: to 0 and to more; what is in use stays. */
-static void gives_back_what_is_free(void) {
+static void frees_unused_memory(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
   void *p, *q;
@@ -39,7 +39,7 @@ static void gives_back_what_is_free(void) {
 }
 
 /* What work may still use stays, and is not waited for. */
-static void leaves_what_is_still_used(void) {
+static void keeps_memory_in_use(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
   void *p;
@@ -56,5 +56,4 @@ static void leaves_what_is_still_used(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-TESTS_ON_EACH_DEVICE("rill_pool_trim", TEST(refuses_bad_handles), TEST(gives_back_what_is_free),
-                     TEST(leaves_what_is_still_used))
+TESTS_ON_EACH_DEVICE("rill_pool_trim", TEST(refuses_bad_handles), TEST(frees_unused_memory), TEST(keeps_memory_in_use))

@@ -3,7 +3,7 @@
 
 static void refuses_null(void) { assert_fails(rill_range_push(NULL), RILL_ERROR_INVALID_ARGUMENT); }
 
-static void is_shown_by_a_trace(void) {
+static void appears_in_a_trace(void) {
   start_trace();
   assert_ok(rill_range_push("outer"));
   assert_ok(rill_range_push("in\"ner\n"));
@@ -18,4 +18,4 @@ static void is_shown_by_a_trace(void) {
   free(text);
 }
 
-TESTS_ONCE("rill_range_push", TEST(refuses_null), TEST(is_shown_by_a_trace))
+TESTS_ONCE("rill_range_push", TEST(refuses_null), TEST(appears_in_a_trace))

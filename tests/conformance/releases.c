@@ -52,7 +52,7 @@ static void start(void) {
   atomic_store(&released, 0);
 }
 
-static void memory_goes_with_the_graph(void) {
+static void memory_is_freed_with_the_graph(void) {
   start();
   const uint64_t before = taken();
   const uint64_t used_before = used();
@@ -68,7 +68,7 @@ static void memory_goes_with_the_graph(void) {
   }
 }
 
-static void memory_goes_when_the_host_has_waited(void) {
+static void memory_is_freed_after_a_host_wait(void) {
   start();
   rill_stream stream = new_stream("stream");
   const uint64_t before = taken(), used_before = used();
@@ -91,7 +91,7 @@ static void memory_goes_when_the_host_has_waited(void) {
 
 /* No release and no synchronize waits for other streams.  The driver of a GPU would, as it takes memory back: until
  * then the memory is the pool's. */
-static void other_streams_are_not_waited_for(void) {
+static void does_not_wait_for_other_streams(void) {
   start();
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   const uint64_t before = taken(), used_before = used();
@@ -159,7 +159,7 @@ static void raise_flag(void *user, rill_status status) {
 }
 
 /* Any call but a submission, when the work is done, which the host knows without a call. */
-static void any_later_call_ends_it(void) {
+static void any_later_call_frees_it(void) {
   static void (*const calls[])(void) = { create_event,      query_event,     query_stream,      get_priority,
                                          get_info,          get_memory,      fail_query,        release_nothing,
                                          synchronize_event, synchronize_for, synchronize_device };
@@ -188,7 +188,7 @@ static void any_later_call_ends_it(void) {
 
 /* Of many that wait, those that the host has waited for.  NVIDIA's driver lets cuGraphInstantiate wait for the device
  * once some thirty executable graphs are under way (580.159). */
-static void of_many_those_that_are_done(void) {
+static void completed_ones_of_many_are_freed(void) {
   const unsigned many = dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL ? 16 : 200;
   start();
   rill_stream streams[2] = { new_stream("first"), new_stream("second") };
@@ -214,7 +214,7 @@ static void of_many_those_that_are_done(void) {
 
 /* The object keeps what its steps use now, and nothing of the graph that it was made from but the names of its nodes.
  */
-static void an_update_leaves_nothing_of_the_first_graph(void) {
+static void an_update_releases_the_first_graph(void) {
   start();
   rill_stream stream = new_stream("stream");
   const uint64_t used_before = used();
@@ -276,7 +276,7 @@ static void names_stay_with_the_last_object(void) {
   assert_fails(rill_graph_node_kind(node, &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-TESTS_ON_EACH_DEVICE("releases", TEST(memory_goes_with_the_graph), TEST(memory_goes_when_the_host_has_waited),
-                     TEST(other_streams_are_not_waited_for), TEST(any_later_call_ends_it),
-                     TEST(of_many_those_that_are_done), TEST(an_update_leaves_nothing_of_the_first_graph),
+TESTS_ON_EACH_DEVICE("releases", TEST(memory_is_freed_with_the_graph), TEST(memory_is_freed_after_a_host_wait),
+                     TEST(does_not_wait_for_other_streams), TEST(any_later_call_frees_it),
+                     TEST(completed_ones_of_many_are_freed), TEST(an_update_releases_the_first_graph),
                      TEST(names_stay_with_the_last_object))

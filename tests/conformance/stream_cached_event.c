@@ -10,7 +10,7 @@ static rill_event cached_event(rill_stream stream) {
   return event;
 }
 
-static void is_one_for_each_stream(void) {
+static void each_stream_has_its_own(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   assert_true(rill_event_equal(cached_event(first), cached_event(first)));
   assert_false(rill_event_equal(cached_event(first), cached_event(second)));
@@ -23,7 +23,7 @@ static const char *gets_the_same(unsigned index, void *shared) {
   return NULL;
 }
 
-static void is_one_for_all_threads(void) {
+static void all_threads_share_it(void) {
   rill_event events[17] = { { 0 } };
   events[16].id = new_stream("shared").id;
   run_threads(16, gets_the_same, events);
@@ -61,7 +61,7 @@ static void marks_the_last_wait_for_the_stream(void) {
 }
 
 /* It lives as long as the stream. */
-static void goes_with_the_stream(void) {
+static void is_released_with_the_stream(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = cached_event(stream);
   assert_ok(rill_stream_release(stream));
@@ -69,7 +69,7 @@ static void goes_with_the_stream(void) {
 }
 
 /* C3.8: no record of it can come any more. */
-static void releases_what_waits_for_its_first_record(void) {
+static void releases_streams_held_for_it(void) {
   rill_stream held = new_stream("held"), other;
   rill_event cached;
   assert_ok(rill_stream_create(dut.device, NULL, &other));
@@ -87,6 +87,6 @@ static void has_no_timing(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_cached_event", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_one_for_each_stream), TEST(is_one_for_all_threads), TEST(retain_and_release_do_nothing),
-                     TEST(marks_the_last_wait_for_the_stream), TEST(goes_with_the_stream),
-                     TEST(releases_what_waits_for_its_first_record), TEST(has_no_timing))
+                     TEST(each_stream_has_its_own), TEST(all_threads_share_it), TEST(retain_and_release_do_nothing),
+                     TEST(marks_the_last_wait_for_the_stream), TEST(is_released_with_the_stream),
+                     TEST(releases_streams_held_for_it), TEST(has_no_timing))

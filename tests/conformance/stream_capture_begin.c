@@ -46,7 +46,7 @@ static void count_call(void *user, rill_status status) {
 }
 
 /* C7.1, C16: all kinds of work become nodes, in their order; nothing runs before the launch. */
-static void takes_all_kinds_of_work(void) {
+static void captures_all_kinds_of_work(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream");
   rill_graph graph;
@@ -85,7 +85,7 @@ static void takes_all_kinds_of_work(void) {
 }
 
 /* C7.3, G10: questions and waits are refused, and the capture goes on. */
-static void refuses_what_would_break_the_capture(void) {
+static void refuses_calls_that_would_break_the_capture(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), other = new_stream("other");
   rill_event inside = new_event("inside"), outside = new_event("outside");
@@ -126,7 +126,7 @@ static void refuses_what_would_break_the_capture(void) {
 }
 
 /* C7.1, S27: streams, events, memory and modules can be made meanwhile, and are released as ever. */
-static void lets_objects_be_made(void) {
+static void allows_creation_of_objects(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), made;
   rill_event event;
@@ -165,7 +165,7 @@ static const char *free_elsewhere(unsigned index, void *user) {
 }
 
 /* C7.1, G11: which threads a capture keeps from freeing: all, its own, or none. */
-static void keeps_threads_from_freeing_as_its_mode_says(void) {
+static void its_mode_decides_which_threads_may_free(void) {
   needs_graphs();
   static const struct {
     uint32_t mode;
@@ -191,7 +191,7 @@ static void keeps_threads_from_freeing_as_its_mode_says(void) {
 }
 
 /* C7.2: a record that is a node, and a wait that is one. */
-static void takes_external_events(void) {
+static void captures_external_events(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), producer = new_stream("producer");
   rill_event in = new_event("in"), done = new_event("done");
@@ -257,7 +257,7 @@ static uint64_t used_bytes(void) {
 }
 
 /* G31: memory that is allocated in a capture is the graph's, for as long as something may launch it. */
-static void gives_memory_of_the_graph(void) {
+static void allocates_memory_of_the_graph(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing");
   rill_graph graph;
@@ -342,7 +342,7 @@ static void frees_memory_of_a_capture_that_fails(void) {
 }
 
 /* G26: a launch of an execution object becomes its nodes. */
-static void takes_launches_of_graphs(void) {
+static void captures_graph_launches(void) {
   rill_graph inner = new_graph(), outer;
   rill_stream stream = new_stream("capturing");
   size_t count = 0;
@@ -367,7 +367,7 @@ static void takes_launches_of_graphs(void) {
 }
 
 /* C7.1: what another library gives to the native stream is captured, too, in its place among rill's own work. */
-static void takes_work_of_other_libraries(void) {
+static void captures_work_of_other_libraries(void) {
   needs_graphs();
   rill_stream stream = new_stream("shared"), imported;
   rill_graph graph;
@@ -435,7 +435,7 @@ static const char *captures_and_ends(unsigned index, void *user) {
 
 /* C7.1, C7.3: in thread mode calls of other threads are not refused, whatever became of the one that began it; a global
  * capture refuses all, and only while it is there. */
-static void refuses_calls_of_its_own_thread_alone(void) {
+static void refuses_calls_of_its_own_thread_only(void) {
   needs_graphs();
   struct of_threads shared = { .p = NULL };
   rill_stream global = new_stream("global");
@@ -454,10 +454,10 @@ static void refuses_calls_of_its_own_thread_alone(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_capture_begin", TEST(refuses_bad_handles), TEST(refuses_a_stream_that_captures),
-                     TEST(refuses_a_held_stream), TEST(takes_all_kinds_of_work),
-                     TEST(refuses_what_would_break_the_capture), TEST(lets_objects_be_made),
-                     TEST(keeps_threads_from_freeing_as_its_mode_says), TEST(takes_external_events),
-                     TEST(captures_on_two_threads_at_once), TEST(refuses_calls_of_its_own_thread_alone),
-                     TEST(gives_memory_of_the_graph), TEST(defers_frees_of_other_memory),
-                     TEST(frees_memory_of_a_capture_that_fails), TEST(takes_launches_of_graphs),
-                     TEST(takes_work_of_other_libraries))
+                     TEST(refuses_a_held_stream), TEST(captures_all_kinds_of_work),
+                     TEST(refuses_calls_that_would_break_the_capture), TEST(allows_creation_of_objects),
+                     TEST(its_mode_decides_which_threads_may_free), TEST(captures_external_events),
+                     TEST(captures_on_two_threads_at_once), TEST(refuses_calls_of_its_own_thread_only),
+                     TEST(allocates_memory_of_the_graph), TEST(defers_frees_of_other_memory),
+                     TEST(frees_memory_of_a_capture_that_fails), TEST(captures_graph_launches),
+                     TEST(captures_work_of_other_libraries))

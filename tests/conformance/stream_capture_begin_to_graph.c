@@ -62,7 +62,7 @@ static void leaves_the_graph_when_it_fails(void) {
 }
 
 /* C1.1, C7.3: a graph that has gone cannot be given again. */
-static void fails_when_the_graph_has_gone(void) {
+static void fails_when_the_graph_was_released(void) {
   rill_graph graph = new_graph(), none = graph;
   rill_stream stream = new_stream("origin");
   add_write(graph, NULL, 0, 0, 1);
@@ -76,5 +76,5 @@ static void fails_when_the_graph_has_gone(void) {
   assert_completes(stream);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", TEST(fails_when_the_graph_has_gone),
+TESTS_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", TEST(fails_when_the_graph_was_released),
                      TEST(refuses_bad_handles), TEST(adds_to_a_graph), TEST(leaves_the_graph_when_it_fails))

@@ -11,7 +11,7 @@ static rill_status end(uint64_t id) {
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_capture_end", end); }
 
 /* C1.6, G5, G6 */
-static void refuses_what_was_not_begun(void) {
+static void refuses_streams_without_a_capture(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   rill_graph graph = { 1 };
@@ -79,7 +79,7 @@ static void belongs_to_a_thread_that_has_ended(void) {
 }
 
 /* G12 */
-static void gives_an_empty_graph(void) {
+static void returns_an_empty_graph(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream");
   rill_graph graph;
@@ -144,7 +144,7 @@ static void is_usable(rill_stream stream, unsigned cell) {
 }
 
 /* C7.3, G8: the failure names the stream, and all of them are usable afterwards. */
-static void names_streams_that_did_not_come_back(void) {
+static void names_streams_that_were_not_joined(void) {
   needs_graphs();
   rill_stream stream = new_stream("origin"), lost = new_stream("the lost one"), joined = new_stream("the joined one");
   rill_event event = new_event("event");
@@ -171,7 +171,7 @@ static void names_streams_that_did_not_come_back(void) {
 }
 
 /* G8: work after the join is not joined. */
-static void counts_work_after_the_join(void) {
+static void work_after_the_join_is_not_joined(void) {
   needs_graphs();
   rill_stream stream = new_stream("origin"), forked = new_stream("forked");
   rill_graph graph;
@@ -187,7 +187,7 @@ static void counts_work_after_the_join(void) {
 }
 
 /* C7.3: two captures cannot become one. */
-static void keeps_captures_apart(void) {
+static void does_not_merge_captures(void) {
   needs_graphs();
   rill_stream one = new_stream("one"), other = new_stream("other");
   rill_event event = new_event("of one");
@@ -208,7 +208,7 @@ static void keeps_captures_apart(void) {
 }
 
 /* C3.8: streams are held for an event that a capture does not complete. */
-static void does_not_record_what_streams_are_held_for(void) {
+static void does_not_release_held_streams(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), held = new_stream("held");
   rill_event event = new_event("awaited");
@@ -259,7 +259,7 @@ static void leaves_other_streams_alone(void) {
 }
 
 /* G17, G39: what is released while a stream captures goes, and the capture goes on. */
-static void goes_on_beside_releases(void) {
+static void continues_beside_releases(void) {
   rill_graph graph = new_graph(), captured;
   rill_stream stream = new_stream("capturing"), gone;
   rill_event event;
@@ -297,9 +297,9 @@ static void ends_once(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_capture_end", TEST(refuses_bad_handles), TEST(refuses_what_was_not_begun),
-                     TEST(belongs_to_its_thread), TEST(belongs_to_a_thread_that_has_ended), TEST(gives_an_empty_graph),
-                     TEST(forks_and_joins), TEST(names_streams_that_did_not_come_back),
-                     TEST(counts_work_after_the_join), TEST(keeps_captures_apart),
-                     TEST(does_not_record_what_streams_are_held_for), TEST(is_abandoned_with_its_stream),
-                     TEST(leaves_other_streams_alone), TEST(goes_on_beside_releases), TEST(ends_once))
+TESTS_ON_EACH_DEVICE("rill_stream_capture_end", TEST(refuses_bad_handles), TEST(refuses_streams_without_a_capture),
+                     TEST(belongs_to_its_thread), TEST(belongs_to_a_thread_that_has_ended),
+                     TEST(returns_an_empty_graph), TEST(forks_and_joins), TEST(names_streams_that_were_not_joined),
+                     TEST(work_after_the_join_is_not_joined), TEST(does_not_merge_captures),
+                     TEST(does_not_release_held_streams), TEST(is_abandoned_with_its_stream),
+                     TEST(leaves_other_streams_alone), TEST(continues_beside_releases), TEST(ends_once))

@@ -17,7 +17,7 @@ static void refuses_null(void) {
 }
 
 /* C7.1: none, the last node, and after a wait those of both streams. */
-static void lists_where_the_stream_is(void) {
+static void lists_the_current_dependencies(void) {
   needs_graphs();
   const rill_stream first = new_stream("first"), second = new_stream("second");
   rill_graph graph;
@@ -54,4 +54,4 @@ static void lists_where_the_stream_is(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_capture_get_dependencies", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(lists_where_the_stream_is))
+                     TEST(lists_the_current_dependencies))

@@ -4,7 +4,7 @@
 GETTER_TESTS(stream, rill_stream_capture_graph, rill_graph, new_stream("stream"))
 
 /* C7.1: borrowed until the capture ends, which then gives it. */
-static void is_the_graph_to_come(void) {
+static void is_the_graph_being_captured(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream");
   rill_graph graph = { 1 }, given;
@@ -28,4 +28,4 @@ static void is_the_graph_to_come(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_capture_graph", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_the_graph_to_come))
+                     TEST(is_the_graph_being_captured))

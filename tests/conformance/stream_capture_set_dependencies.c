@@ -14,7 +14,7 @@ static rill_graph_node place_of(rill_stream stream) {
 }
 
 /* C7.1: after a failure the capture goes on as it was. */
-static void refuses_what_is_no_node_of_the_capture(void) {
+static void refuses_nodes_outside_the_capture(void) {
   const rill_graph other = new_graph();
   const rill_stream stream = new_stream("stream");
   const rill_graph_node foreign = add_write(other, NULL, 0, 0, 1), none = RILL_NULL_GRAPH_NODE;
@@ -32,7 +32,7 @@ static void refuses_what_is_no_node_of_the_capture(void) {
 }
 
 /* C7.1: two nodes side by side, from one stream, and one after both. */
-static void makes_branches(void) {
+static void captures_branches(void) {
   needs_graphs();
   const rill_stream stream = new_stream("stream");
   rill_graph graph;
@@ -84,5 +84,5 @@ static void an_unjoined_node_fails_the_capture(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_capture_set_dependencies", TEST(refuses_bad_handles),
-                     TEST(refuses_what_is_no_node_of_the_capture), TEST(makes_branches),
+                     TEST(refuses_nodes_outside_the_capture), TEST(captures_branches),
                      TEST(an_unjoined_node_fails_the_capture))

@@ -10,7 +10,7 @@ static uintptr_t context_of(rill_stream stream) {
 }
 
 /* C3.4, S24: 0 where there is none; else one for all streams of the device. */
-static void is_that_of_the_device(void) {
+static void is_the_context_of_the_device(void) {
   rill_stream first = new_stream("first"), second = new_stream("second"), standard;
   assert_ok(rill_device_default_stream(dut.device, &standard));
   assert_int_equal(context_of(first), context_of(second));
@@ -41,4 +41,5 @@ static void differs_between_devices(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_context", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_that_of_the_device), TEST(does_not_depend_on_the_thread), TEST(differs_between_devices))
+                     TEST(is_the_context_of_the_device), TEST(does_not_depend_on_the_thread),
+                     TEST(differs_between_devices))

@@ -40,7 +40,7 @@ static rill_status create_with(const void *options) {
 }
 
 /* C1.4 */
-static void takes_older_and_newer_options(void) {
+static void accepts_older_and_newer_options(void) {
   const rill_stream_options options = { sizeof options, RILL_PRIORITY_HIGH, RILL_PRIORITY_STRICT, false, "grown" };
   takes_grown_options("rill_stream_create", create_with, &options, sizeof options,
                       offsetof(rill_stream_options, priority_policy));
@@ -48,7 +48,7 @@ static void takes_older_and_newer_options(void) {
 }
 
 /* C3.1 */
-static void always_makes_a_new_one(void) {
+static void always_creates_a_new_stream(void) {
   rill_stream first = new_stream(NULL), second = new_stream(NULL), standard;
   assert_ok(rill_device_default_stream(dut.device, &standard));
   assert_true(first.id != 0);
@@ -139,7 +139,7 @@ static void refuses_priorities_out_of_range_when_strict(void) {
 }
 
 /* C3.2: intents hold on every device, strictly too. */
-static void takes_priorities_by_intent(void) {
+static void accepts_priorities_by_intent(void) {
   const uint32_t policies[] = { RILL_PRIORITY_CLAMP, RILL_PRIORITY_STRICT };
   for (size_t i = 0; i < 2; i++) {
     const int32_t high = priority_of(with_priority(RILL_PRIORITY_HIGH, policies[i]));
@@ -158,7 +158,7 @@ static void count_call(void *user, rill_status status) {
 }
 
 /* S22 */
-static void many_live_at_once(void) {
+static void many_exist_at_once(void) {
   unsigned calls = 0;
   const unsigned count = 1024;
   for (unsigned i = 0; i < count; i++) assert_ok(rill_stream_host_call(new_stream(NULL), count_call, &calls));
@@ -167,7 +167,7 @@ static void many_live_at_once(void) {
 }
 
 /* S21 */
-static void many_come_and_go(void) {
+static void many_are_created_and_released(void) {
   unsigned calls = 0, expected = 0;
   for (unsigned i = 0; i < scaled(2000); i++) {
     rill_stream stream;
@@ -190,7 +190,7 @@ static const char *creates_and_uses(unsigned index, void *shared) {
 }
 
 /* C1.7, S23: one thread's stream is every thread's. */
-static void serves_threads_that_did_not_make_it(void) {
+static void serves_threads_that_did_not_create_it(void) {
   rill_stream streams[8];
   run_threads(8, creates_and_uses, streams);
   for (unsigned i = 0; i < 8; i++) {
@@ -202,8 +202,9 @@ static void serves_threads_that_did_not_make_it(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(refuses_an_unknown_policy), TEST(takes_older_and_newer_options), TEST(always_makes_a_new_one),
-                     TEST(has_defaults), TEST(keeps_blocking_and_label), TEST(keeps_native_priorities),
-                     TEST(clamps_priorities_out_of_range), TEST(refuses_priorities_out_of_range_when_strict),
-                     TEST(takes_priorities_by_intent), TEST(many_live_at_once), TEST(many_come_and_go),
-                     TEST(serves_threads_that_did_not_make_it))
+                     TEST(refuses_an_unknown_policy), TEST(accepts_older_and_newer_options),
+                     TEST(always_creates_a_new_stream), TEST(has_defaults), TEST(keeps_blocking_and_label),
+                     TEST(keeps_native_priorities), TEST(clamps_priorities_out_of_range),
+                     TEST(refuses_priorities_out_of_range_when_strict), TEST(accepts_priorities_by_intent),
+                     TEST(many_exist_at_once), TEST(many_are_created_and_released),
+                     TEST(serves_threads_that_did_not_create_it))

@@ -4,7 +4,7 @@
 GETTER_TESTS(stream, rill_stream_device, rill_device, new_stream("getter"))
 
 /* C3.4, S24 */
-static void is_the_one_it_was_made_on(void) {
+static void is_the_device_it_was_created_on(void) {
   rill_device device = { 1 };
   assert_ok(rill_stream_device(new_stream("stream"), &device));
   assert_true(rill_device_equal(device, dut.device));
@@ -19,4 +19,4 @@ static void differs_between_devices(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_device", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_the_one_it_was_made_on), TEST(differs_between_devices))
+                     TEST(is_the_device_it_was_created_on), TEST(differs_between_devices))

@@ -38,7 +38,7 @@ static void says_that_there_is_no_work(void) {
   assert_string_equal(report_of(stream), "stream \"idle\": has no work\n");
 }
 
-static void tells_what_is_not_complete(void) {
+static void names_incomplete_work(void) {
   rill_stream stream = new_stream("busy"), other = new_stream("other");
   rill_event event = new_event("passed");
   write_cell(other, 1, 2);
@@ -58,7 +58,7 @@ static void tells_what_is_not_complete(void) {
 }
 
 /* The missing record is what the user can do something about. */
-static void tells_what_holds_a_stream(void) {
+static void names_what_holds_a_stream(void) {
   rill_stream stream = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("missing");
   assert_ok(rill_stream_wait_event(stream, event, 0));
@@ -78,7 +78,7 @@ static const char *wait_for_it(unsigned index, void *user) {
   return NULL;
 }
 
-static void tells_who_waits(void) {
+static void names_waiting_threads(void) {
   rill_stream stream = new_stream("awaited");
   char text[4096] = "";
   struct gate *const gate = gate_close(stream);
@@ -106,7 +106,7 @@ static void run_until_released(void *user, rill_status status) {
 }
 
 /* Only while it runs, and only of its own stream. */
-static void tells_since_when_a_host_call_runs(void) {
+static void says_how_long_a_host_call_has_run(void) {
   rill_stream stream = new_stream("calls"), other = new_stream("other");
   struct call call = { false, false };
   char expected[96];
@@ -128,7 +128,7 @@ static void tells_since_when_a_host_call_runs(void) {
   assert_completes(other);
 }
 
-static void writes_as_much_as_there_is_room_for(void) {
+static void writes_as_much_as_fits(void) {
   rill_stream stream = new_stream("short");
   char text[8] = "xxxxxxx";
   size_t size = 0, all = 0;
@@ -143,5 +143,5 @@ static void writes_as_much_as_there_is_room_for(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_explain", TEST(refuses_bad_handles), TEST(says_that_there_is_no_work),
-                     TEST(tells_what_is_not_complete), TEST(tells_what_holds_a_stream), TEST(tells_who_waits),
-                     TEST(tells_since_when_a_host_call_runs), TEST(writes_as_much_as_there_is_room_for))
+                     TEST(names_incomplete_work), TEST(names_what_holds_a_stream), TEST(names_waiting_threads),
+                     TEST(says_how_long_a_host_call_has_run), TEST(writes_as_much_as_fits))

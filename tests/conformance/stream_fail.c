@@ -7,7 +7,7 @@ static rill_status call_with_stream(uint64_t id) {
 
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_fail", call_with_stream); }
 
-static void refuses_what_is_no_failure(void) {
+static void refuses_statuses_of_success(void) {
   rill_stream stream = new_stream("stream");
   assert_fails(rill_stream_fail(stream, RILL_OK, "text"), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_stream_fail(stream, RILL_STATUS_END_, "text"), RILL_ERROR_INVALID_ARGUMENT);
@@ -16,7 +16,7 @@ static void refuses_what_is_no_failure(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-static void takes_every_failure(void) {
+static void accepts_every_failure(void) {
   rill_stream stream = new_stream("stream");
   for (rill_status status = RILL_OK + 1; status < RILL_STATUS_END_; status++) {
     assert_ok(rill_stream_fail(stream, status, "text"));
@@ -24,7 +24,7 @@ static void takes_every_failure(void) {
   }
 }
 
-static void is_reported_once_and_the_stream_goes_on(void) {
+static void is_reported_once_and_the_stream_continues(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_fail(stream, RILL_ERROR_TIMEOUT, "rank 3 of 4 is late"));
@@ -69,7 +69,7 @@ static const char *synchronize(unsigned index, void *shared) {
   return NULL;
 }
 
-static void is_reported_to_who_waits(void) {
+static void is_reported_to_waiting_threads(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
   struct background *waiting = start_threads(1, synchronize, &stream);
@@ -85,7 +85,7 @@ static void is_forgotten_with_the_stream(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_fail", TEST(refuses_bad_handles), TEST(refuses_what_is_no_failure),
-                     TEST(takes_every_failure), TEST(is_reported_once_and_the_stream_goes_on),
-                     TEST(the_first_of_several_is_reported), TEST(comes_after_the_wait), TEST(is_reported_to_who_waits),
-                     TEST(is_forgotten_with_the_stream))
+TESTS_ON_EACH_DEVICE("rill_stream_fail", TEST(refuses_bad_handles), TEST(refuses_statuses_of_success),
+                     TEST(accepts_every_failure), TEST(is_reported_once_and_the_stream_continues),
+                     TEST(the_first_of_several_is_reported), TEST(comes_after_the_wait),
+                     TEST(is_reported_to_waiting_threads), TEST(is_forgotten_with_the_stream))

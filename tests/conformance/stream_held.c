@@ -54,7 +54,7 @@ static void holds_until_the_recorded_point_is_complete(void) {
 }
 
 /* C3.11: that the stream was seen idle before says nothing of what is held. */
-static void idleness_seen_before_hides_nothing(void) {
+static void an_earlier_idle_query_hides_nothing(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   for (int i = 0; i < 3; i++) {
     rill_event event = new_event("awaited");
@@ -130,7 +130,7 @@ static void holds_for_several_events_in_turn(void) {
 }
 
 /* C3.8: an event that counts as recorded from the start does not hold. */
-static void a_ring_of_buffers_starts_with_signaled_events(void) {
+static void signaled_events_start_a_ring_of_buffers(void) {
   enum { BUFFERS = 3, ROUNDS = 10 };
   rill_stream upload = new_stream("upload"), compute = new_stream("compute");
   rill_event is_free[BUFFERS], is_full[BUFFERS];
@@ -157,7 +157,7 @@ static void a_ring_of_buffers_starts_with_signaled_events(void) {
 static void take_status(void *user, rill_status status) { *(rill_status *)user = status; }
 
 /* C3.8: arguments, patterns and pageable sources are read at the call; all of it runs in order. */
-static void takes_what_it_needs_at_the_call(void) {
+static void copies_its_inputs_at_the_call(void) {
   struct scene s = hold();
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   rill_status status = RILL_ERROR_INTERNAL;
@@ -202,7 +202,7 @@ static void refuses_misuse_at_the_call(void) {
 }
 
 /* C3.8: bounded; past it OUT_OF_MEMORY, and what was taken is done all the same. */
-static void takes_a_bounded_number_of_bytes(void) {
+static void queues_a_bounded_number_of_bytes(void) {
   enum { PIECE = 4 << 20, PIECES = 256 };
   struct scene s = hold();
   unsigned char *source = calloc(1, PIECE), *there = NULL;
@@ -233,7 +233,7 @@ static void the_native_handle_is_not_ready(void) {
 }
 
 /* C3.8: a stream whose native handle others have cannot be held. */
-static void refuses_where_others_submit_work_too(void) {
+static void refuses_streams_whose_native_handle_was_given_out(void) {
   if (!dut.gpu) return;
   rill_stream stream = new_stream("stream"), imported;
   uintptr_t native;
@@ -270,7 +270,7 @@ static void a_record_on_a_held_stream_counts(void) {
 }
 
 /* C3.8: chains, of events and of rill_stream_wait_stream. */
-static void holding_goes_on_through_chains(void) {
+static void holding_spreads_through_chains(void) {
   enum { LINKS = 16 };
   struct scene s = hold();
   rill_stream last = s.held;
@@ -354,7 +354,7 @@ static void refuses_longer_cycles(void) {
 /* ---- events that go unrecorded ---- */
 
 /* C3.8: held work fails, host calls get the status, synchronize says so once, the stream goes on. */
-static void fails_when_the_event_goes_unrecorded(void) {
+static void fails_when_the_event_is_released_unrecorded(void) {
   struct scene s = hold();
   rill_status reported = RILL_OK;
   write_cell(s.held, 0, 1);
@@ -372,7 +372,7 @@ static void fails_when_the_event_goes_unrecorded(void) {
 }
 
 /* The last reference, not the first. */
-static void a_reference_keeps_the_event_awaited(void) {
+static void a_reference_keeps_the_stream_held(void) {
   struct scene s = hold();
   assert_ok(rill_event_retain(s.event));
   assert_ok(rill_event_release(s.event));
@@ -382,7 +382,7 @@ static void a_reference_keeps_the_event_awaited(void) {
 }
 
 /* C3.7: once recorded, the event may go. */
-static void the_event_may_go_after_its_record(void) {
+static void the_event_may_be_released_after_its_record(void) {
   struct scene s = hold();
   struct gate *gate = gate_close(s.other);
   record(s.other, s.event);
@@ -479,15 +479,15 @@ static void holds_for_an_event_of_another_device(void) {
 }
 
 TESTS_ON_EACH_DEVICE("held streams", TEST(holds_until_the_record), TEST(holds_until_the_recorded_point_is_complete),
-                     TEST(idleness_seen_before_hides_nothing), TEST(leaves_earlier_work_alone),
+                     TEST(an_earlier_idle_query_hides_nothing), TEST(leaves_earlier_work_alone),
                      TEST(is_bound_to_the_first_record), TEST(holds_many_streams),
-                     TEST(holds_for_several_events_in_turn), TEST(a_ring_of_buffers_starts_with_signaled_events),
-                     TEST(takes_what_it_needs_at_the_call), TEST(refuses_misuse_at_the_call),
-                     TEST(takes_a_bounded_number_of_bytes), TEST(the_native_handle_is_not_ready),
-                     TEST(refuses_where_others_submit_work_too), TEST(a_record_on_a_held_stream_counts),
-                     TEST(holding_goes_on_through_chains), TEST(a_wait_keeps_its_held_point),
+                     TEST(holds_for_several_events_in_turn), TEST(signaled_events_start_a_ring_of_buffers),
+                     TEST(copies_its_inputs_at_the_call), TEST(refuses_misuse_at_the_call),
+                     TEST(queues_a_bounded_number_of_bytes), TEST(the_native_handle_is_not_ready),
+                     TEST(refuses_streams_whose_native_handle_was_given_out), TEST(a_record_on_a_held_stream_counts),
+                     TEST(holding_spreads_through_chains), TEST(a_wait_keeps_its_held_point),
                      TEST(a_stream_may_wait_for_its_own_held_record), TEST(refuses_a_record_after_its_own_wait),
-                     TEST(refuses_longer_cycles), TEST(fails_when_the_event_goes_unrecorded),
-                     TEST(a_reference_keeps_the_event_awaited), TEST(the_event_may_go_after_its_record),
+                     TEST(refuses_longer_cycles), TEST(fails_when_the_event_is_released_unrecorded),
+                     TEST(a_reference_keeps_the_stream_held), TEST(the_event_may_be_released_after_its_record),
                      TEST(host_waits_block), TEST(the_held_stream_may_be_released), TEST(no_wait_is_lost_in_a_race),
                      TEST(holds_for_an_event_of_another_device))

@@ -169,7 +169,7 @@ static void refuses_to_block_inside(void) {
 }
 
 /* A held stream's, too, and one that learns that its event will never be recorded. */
-static void refuses_to_block_inside_of_held_streams(void) {
+static void refuses_to_block_in_calls_of_held_streams(void) {
   struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
   rill_event never, later = new_event("later");
   b.registered = aligned_alloc(4096, 4096);
@@ -277,6 +277,6 @@ static void runs_when_the_stream_has_been_released(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_host_call", TEST(refuses_bad_handles), TEST(refuses_null), TEST(runs_in_stream_order),
                      TEST(accepts_null_user_data), TEST(comes_before_later_work), TEST(blocks_its_own_stream_only),
-                     TEST(refuses_to_block_inside), TEST(refuses_to_block_inside_of_held_streams),
+                     TEST(refuses_to_block_inside), TEST(refuses_to_block_in_calls_of_held_streams),
                      TEST(refuses_copies_that_would_block_inside), TEST(runs_exactly_once_from_many_threads),
                      TEST(keeps_the_order_of_one_stream), TEST(runs_when_the_stream_has_been_released))

@@ -9,7 +9,7 @@ static uint64_t id_of(rill_stream stream) {
   return id;
 }
 
-static void stays(void) {
+static void never_changes(void) {
   rill_stream stream = new_stream("stream");
   const uint64_t id = id_of(stream);
   write_cell(stream, 0, 1);
@@ -18,7 +18,7 @@ static void stays(void) {
 }
 
 /* C3.4: no other stream has had it, the ones that are gone included. */
-static void is_given_once(void) {
+static void is_never_reused(void) {
   enum { STREAMS = 400 };
   static uint64_t ids[STREAMS];
   for (unsigned i = 0; i < STREAMS; i++) {
@@ -29,5 +29,5 @@ static void is_given_once(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_id", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(stays),
-                     TEST(is_given_once))
+TESTS_ON_EACH_DEVICE("rill_stream_id", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(never_changes),
+                     TEST(is_never_reused))

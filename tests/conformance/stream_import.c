@@ -35,7 +35,7 @@ static const rill_import_options with_release = { sizeof with_release, RILL_IMPO
                                                   &reported };
 
 /* A release function belongs to borrowing; and nobody owns the vendor's default streams. */
-static void refuses_ownerships_that_contradict(void) {
+static void refuses_contradictory_ownership(void) {
   rill_stream out;
   rill_import_options options = with_release;
   options.ownership = RILL_IMPORT_ADOPT;
@@ -114,7 +114,7 @@ static void calls_release_once(void) {
 }
 
 /* C3.3, S16: the same handle, retained; and one owner. */
-static void gives_the_same_handle_again(void) {
+static void returns_the_same_handle_again(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
   rill_stream first = import(native, NULL), second, refused;
@@ -131,7 +131,7 @@ static void gives_the_same_handle_again(void) {
 }
 
 /* C3.3: a stream that rill made itself is the same stream, and stays rill's to end. */
-static void finds_streams_of_its_own(void) {
+static void recognizes_its_own_streams(void) {
   if (!native_available()) return;
   enum { STREAMS = 100 };
   rill_stream streams[STREAMS], again, refused;
@@ -166,7 +166,7 @@ static void finds_streams_of_its_own(void) {
 }
 
 /* C3.3: what the stream is, is read from it. */
-static void reads_what_the_stream_is(void) {
+static void reads_the_properties_of_the_stream(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
   rill_stream stream =
@@ -188,7 +188,7 @@ static void reads_what_the_stream_is(void) {
 }
 
 /* C3.3, S18: null, legacy and per thread; resolved at each call. */
-static void takes_the_special_values(void) {
+static void accepts_the_special_values(void) {
   if (!native_available()) return;
   rill_stream streams[3];
   for (uintptr_t native = 0; native <= 2; native++) {
@@ -208,7 +208,7 @@ static const char *is_idle_here(unsigned index, void *shared) {
 }
 
 /* C3.3, D5: each thread has its own. */
-static void the_per_thread_stream_is_each_threads_own(void) {
+static void each_thread_has_its_own_per_thread_stream(void) {
   if (!native_available()) return;
   rill_stream stream = import(2, NULL);
   struct gate *gate = gate_close(stream);
@@ -229,8 +229,8 @@ static void refuses_a_stream_of_another_device(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_import", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_unsupported_on_the_cpu), TEST(refuses_options_that_are_none),
-                     TEST(refuses_ownerships_that_contradict), TEST(borrows), TEST(adopts), TEST(calls_release_once),
-                     TEST(gives_the_same_handle_again), TEST(finds_streams_of_its_own), TEST(reads_what_the_stream_is),
-                     TEST(takes_the_special_values), TEST(the_per_thread_stream_is_each_threads_own),
-                     TEST(refuses_a_stream_of_another_device))
+                     TEST(is_unsupported_on_the_cpu), TEST(refuses_invalid_options),
+                     TEST(refuses_contradictory_ownership), TEST(borrows), TEST(adopts), TEST(calls_release_once),
+                     TEST(returns_the_same_handle_again), TEST(recognizes_its_own_streams),
+                     TEST(reads_the_properties_of_the_stream), TEST(accepts_the_special_values),
+                     TEST(each_thread_has_its_own_per_thread_stream), TEST(refuses_a_stream_of_another_device))

@@ -11,7 +11,7 @@ static rill_stream with_blocking(bool blocking) {
 }
 
 /* C3.1, S2, D7 */
-static void reads_back_what_was_asked_for(void) {
+static void returns_what_was_requested(void) {
   for (int i = 0; i < 2; i++) {
     bool blocking = i == 0;
     assert_ok(rill_stream_is_blocking(with_blocking(i != 0), &blocking));
@@ -52,4 +52,4 @@ static void orders_against_the_null_stream(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_is_blocking", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(reads_back_what_was_asked_for), TEST(orders_against_the_null_stream))
+                     TEST(returns_what_was_requested), TEST(orders_against_the_null_stream))

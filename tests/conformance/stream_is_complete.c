@@ -9,7 +9,7 @@ GETTER_TESTS(stream, rill_stream_is_complete, bool, new_stream("getter"))
 static void is_true_for_a_new_stream(void) { assert_true(is_complete(new_stream("stream"))); }
 
 /* C3.11, Q2, Q3: pending is false, not an error, and nothing blocks. */
-static void follows_the_work(void) {
+static void becomes_true_when_the_work_is_done(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
   for (int i = 0; i < 100; i++) assert_false(is_complete(stream));
@@ -65,5 +65,5 @@ static void serves_every_thread(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_is_complete", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_true_for_a_new_stream), TEST(follows_the_work), TEST(becomes_true_by_polling),
-                     TEST(is_false_while_the_stream_waits), TEST(serves_every_thread))
+                     TEST(is_true_for_a_new_stream), TEST(becomes_true_when_the_work_is_done),
+                     TEST(becomes_true_by_polling), TEST(is_false_while_the_stream_waits), TEST(serves_every_thread))

@@ -11,7 +11,7 @@ static const char *label_of(rill_stream stream) {
 }
 
 /* C3.4 */
-static void is_what_was_given(void) {
+static void is_the_label_that_was_given(void) {
   assert_string_equal(label_of(new_stream("upload")), "upload");
   assert_string_equal(label_of(new_stream("")), "");
   assert_string_equal(label_of(new_stream(NULL)), "");
@@ -31,5 +31,6 @@ static void default_stream_has_one_or_none(void) {
   (void)label_of(standard);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_label", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_what_was_given),
-                     TEST(names_the_stream_in_errors), TEST(default_stream_has_one_or_none))
+TESTS_ON_EACH_DEVICE("rill_stream_label", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_the_label_that_was_given), TEST(names_the_stream_in_errors),
+                     TEST(default_stream_has_one_or_none))

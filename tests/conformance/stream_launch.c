@@ -30,7 +30,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C1.6: handles come first. */
-static void looks_at_handles_first(void) {
+static void checks_handles_first(void) {
   assert_fails(rill_stream_launch(RILL_NULL_STREAM, RILL_NULL_KERNEL, NULL, NULL, 99), RILL_ERROR_INVALID_HANDLE);
   assert_fails(rill_stream_launch(new_stream("stream"), RILL_NULL_KERNEL, NULL, NULL, 99), RILL_ERROR_INVALID_HANDLE);
 }
@@ -102,7 +102,7 @@ static void refuses_null(void) {
 static rill_status launch_with(const void *launch) { return launch_store(stream, store, launch); }
 
 /* C1.4 */
-static void takes_older_and_newer_structs(void) {
+static void accepts_older_and_newer_structs(void) {
   set_scene();
   takes_grown_options("rill_stream_launch", launch_with, &one_thread, sizeof one_thread,
                       offsetof(rill_launch, cluster));
@@ -219,7 +219,7 @@ static void checks_shared_memory(void) {
 }
 
 /* C1.8, L10: said, not ignored.  A cluster of one block is what every launch has. */
-static void clusters_are_as_the_device_supports(void) {
+static void clusters_work_if_supported(void) {
   set_scene();
   rill_launch launch = one_thread;
   launch.cluster = (rill_dim3){ 2, 1, 1 };
@@ -245,7 +245,7 @@ static void clusters_are_as_the_device_supports(void) {
 }
 
 /* C1.6, L19 */
-static void refuses_attributes_that_are_none(void) {
+static void refuses_unknown_attributes(void) {
   set_scene();
   const uint32_t kinds[] = { 0, RILL_ATTR_END_, UINT32_MAX };
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -281,7 +281,7 @@ static void attributes_work_or_say_why_not(void) {
 }
 
 /* C1.6, C1.8 */
-static void refuses_constants_that_are_none(void) {
+static void refuses_invalid_constants(void) {
   set_scene();
   const int value = 1;
   rill_launch launch = one_thread;
@@ -293,10 +293,10 @@ static void refuses_constants_that_are_none(void) {
   expect_unused_stream();
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_launch", TEST(refuses_bad_handles), TEST(looks_at_handles_first),
+TESTS_ON_EACH_DEVICE("rill_stream_launch", TEST(refuses_bad_handles), TEST(checks_handles_first),
                      TEST(refuses_a_kernel_of_another_device), TEST(refuses_a_kernel_of_another_backend),
-                     TEST(checks_arguments), TEST(refuses_null), TEST(takes_older_and_newer_structs),
+                     TEST(checks_arguments), TEST(refuses_null), TEST(accepts_older_and_newer_structs),
                      TEST(says_which_launch_it_refused), TEST(refuses_reserved_bits), TEST(checks_for_empty_shapes),
                      TEST(checks_limits_of_dimensions), TEST(checks_the_number_of_threads), TEST(checks_shared_memory),
-                     TEST(clusters_are_as_the_device_supports), TEST(refuses_attributes_that_are_none),
-                     TEST(attributes_work_or_say_why_not), TEST(refuses_constants_that_are_none))
+                     TEST(clusters_work_if_supported), TEST(refuses_unknown_attributes),
+                     TEST(attributes_work_or_say_why_not), TEST(refuses_invalid_constants))

@@ -61,7 +61,7 @@ static bool works(rill_launch_attribute attribute, const char *name) {
 }
 
 /* C1.6: the same attribute twice, and flags that it does not know. */
-static void refuses_what_makes_no_sense(void) {
+static void refuses_duplicates_and_unknown_flags(void) {
   set_scene();
   const rill_launch_attribute twice[] = { number(RILL_ATTR_COOPERATIVE, 0), number(RILL_ATTR_COOPERATIVE, 0) };
   assert_fails_in("rill_stream_launch", launch(twice, 2), RILL_ERROR_INVALID_ARGUMENT);
@@ -86,7 +86,7 @@ static void refuses_what_makes_no_sense(void) {
 }
 
 /* L9: as the feature says; a grid that cannot be resident is refused with the largest that can. */
-static void cooperative_is_as_the_device_supports(void) {
+static void cooperative_launches_work_if_supported(void) {
   set_scene();
   const rill_launch_attribute on = number(RILL_ATTR_COOPERATIVE, 1);
   uint32_t most = 0;
@@ -104,7 +104,7 @@ static void cooperative_is_as_the_device_supports(void) {
   assert_completes(stream);
 }
 
-static void numbers_work_or_say_why_not(void) {
+static void numeric_attributes_work_or_say_why_not(void) {
   set_scene();
   const int32_t priorities[] = { 0, -1, RILL_PRIORITY_HIGH, RILL_PRIORITY_LOW, INT32_MIN, INT32_MAX };
   for (size_t i = 0; i < sizeof priorities / sizeof *priorities; i++) {
@@ -245,7 +245,7 @@ static void events_fork_captures(void) {
 }
 
 /* C3.8: attributes are taken at the call. */
-static void held_streams_carry_them(void) {
+static void held_launches_keep_attributes(void) {
   set_scene();
   rill_launch_attribute attribute = number(RILL_ATTR_PRIORITY, RILL_PRIORITY_HIGH);
   const bool supported = works(attribute, "RILL_ATTR_PRIORITY");
@@ -261,7 +261,7 @@ static void held_streams_carry_them(void) {
 }
 
 /* G38: the nodes of captures carry them. */
-static void nodes_carry_them(void) {
+static void captured_nodes_keep_attributes(void) {
   set_scene();
   const rill_launch_attribute attribute = number(RILL_ATTR_PRIORITY, RILL_PRIORITY_HIGH);
   rill_graph graph;
@@ -281,7 +281,7 @@ static void nodes_carry_them(void) {
 }
 
 /* Together, and with a cluster. */
-static void several_at_once(void) {
+static void several_attributes_combine(void) {
   set_scene();
   const rill_launch_attribute attributes[] = { number(RILL_ATTR_PRIORITY, 0), number(RILL_ATTR_MEMORY_SYNC_DOMAIN, 1),
                                                number(RILL_ATTR_COOPERATIVE, 1) };
@@ -301,9 +301,9 @@ static void several_at_once(void) {
   assert_int_equal(dut.host[0], 7);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_launch with attributes", TEST(refuses_what_makes_no_sense),
-                     TEST(cooperative_is_as_the_device_supports), TEST(numbers_work_or_say_why_not),
+TESTS_ON_EACH_DEVICE("rill_stream_launch with attributes", TEST(refuses_duplicates_and_unknown_flags),
+                     TEST(cooperative_launches_work_if_supported), TEST(numeric_attributes_work_or_say_why_not),
                      TEST(access_policies_work_or_say_why_not), TEST(refuses_bad_event_handles),
                      TEST(events_are_recorded_or_say_why_not), TEST(events_release_held_streams),
-                     TEST(events_fork_captures), TEST(nodes_carry_them), TEST(held_streams_carry_them),
-                     TEST(several_at_once))
+                     TEST(events_fork_captures), TEST(captured_nodes_keep_attributes),
+                     TEST(held_launches_keep_attributes), TEST(several_attributes_combine))

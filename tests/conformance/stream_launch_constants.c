@@ -27,7 +27,7 @@ static void refuses(rill_constant constant, rill_status status, const char *text
 }
 
 /* C1.6 */
-static void refuses_what_is_none(void) {
+static void refuses_invalid_constants(void) {
   const unsigned values[5] = { 1, 2, 3, 4, 5 };
   set_scene();
   assert_fails_in("rill_stream_launch", launch(stream, 0, NULL, 1), RILL_ERROR_INVALID_ARGUMENT);
@@ -45,7 +45,7 @@ static void refuses_what_is_none(void) {
 }
 
 /* C6.4, L14: in stream order before the kernel, and the source is taken at the call, pinned or not. */
-static void are_taken_at_the_call(void) {
+static void constants_are_copied_at_the_call(void) {
   unsigned values[4] = { 1, 2, 3, 4 };
   unsigned *pinned = dut.host + 32;
   double offset = 0.5;
@@ -69,7 +69,7 @@ static void are_taken_at_the_call(void) {
 }
 
 /* C3.8 */
-static void are_taken_by_held_streams(void) {
+static void held_streams_queue_constants(void) {
   unsigned values[4] = { 21, 22, 23, 24 };
   set_scene();
   rill_event event = new_event("never recorded before");
@@ -89,7 +89,7 @@ static void are_taken_by_held_streams(void) {
 }
 
 /* C3.8: dropped with the stream's work. */
-static void end_with_held_work(void) {
+static void constants_are_dropped_with_held_work(void) {
   const unsigned values[4] = { 21, 22, 23, 24 };
   set_scene();
   rill_event event;
@@ -103,7 +103,7 @@ static void end_with_held_work(void) {
 }
 
 /* C3.8: the stream works on when it has no handle any more, and another one may have its handle's slot. */
-static void outlive_their_stream(void) {
+static void constants_outlive_their_stream(void) {
   enum { OTHERS = 8 };
   const unsigned values[4] = { 1, 2, 3, 4 }, other_values[4] = { 5, 6, 7, 8 };
   rill_stream others[OTHERS], held;
@@ -149,7 +149,7 @@ static const char *launch_own(unsigned index, void *shared) {
 }
 
 /* Each launch sees its own, with any threads on the stream. */
-static void come_with_their_launch(void) {
+static void each_launch_sees_its_own_constants(void) {
   set_scene();
   assert_ok(rill_alloc(dut.device, sizeof *results * THREADS * ROUNDS, RILL_MEMORY_PINNED, (void **)&results));
   run_threads(THREADS, launch_own, NULL);
@@ -162,7 +162,7 @@ static void come_with_their_launch(void) {
 
 /* C6.4, C7.1: a captured launch writes its own again at each replay, and what follows it sees them; a change is for
  * later replays, and for that node. */
-static void are_written_at_each_replay(void) {
+static void constants_are_written_at_each_replay(void) {
   unsigned values[4] = { 1, 2, 3, 4 };
   set_scene();
   needs_graphs();
@@ -205,6 +205,7 @@ static void are_written_at_each_replay(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_launch with constants", TEST(refuses_what_is_none), TEST(are_taken_at_the_call),
-                     TEST(are_taken_by_held_streams), TEST(end_with_held_work), TEST(outlive_their_stream),
-                     TEST(come_with_their_launch), TEST(are_written_at_each_replay))
+TESTS_ON_EACH_DEVICE("rill_stream_launch with constants", TEST(refuses_invalid_constants),
+                     TEST(constants_are_copied_at_the_call), TEST(held_streams_queue_constants),
+                     TEST(constants_are_dropped_with_held_work), TEST(constants_outlive_their_stream),
+                     TEST(each_launch_sees_its_own_constants), TEST(constants_are_written_at_each_replay))

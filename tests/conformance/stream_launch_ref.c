@@ -25,7 +25,7 @@ static void refuses_null(void) {
   assert_fails(rill_stream_launch_ref(stream, &rill_ref_store, NULL, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-static void refuses_names_that_are_none(void) {
+static void refuses_unknown_names(void) {
   rill_kernel_ref ref = { &launch_bundle, "no_such_kernel", { 0, 0 } };
   for (int i = 0; i < 2; i++) { /* the second time too */
     assert_fails(rill_stream_launch_ref(new_stream("stream"), &ref, &one_thread, NULL, 0), RILL_ERROR_NOT_FOUND);
@@ -107,5 +107,5 @@ static void serves_several_devices(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_launch_ref", TEST(refuses_bad_handles), TEST(refuses_null),
-                     TEST(refuses_names_that_are_none), TEST(checks_arguments_and_shape), TEST(launches_by_name),
+                     TEST(refuses_unknown_names), TEST(checks_arguments_and_shape), TEST(launches_by_name),
                      TEST(survives_a_stale_cache), TEST(serves_many_threads), TEST(serves_several_devices))

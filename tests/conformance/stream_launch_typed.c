@@ -40,7 +40,7 @@ static rill_status other_launch(rill_stream stream, rill_kernel_ref *ref) {
   return rill_stream_launch_typed(stream, ref, &one_thread, RILL_ARGS(7u, out), __func__);
 }
 
-static void names_the_function_where_nothing_loads(void) {
+static void names_the_function_when_loading_fails(void) {
   rill_stream stream = new_stream("stream");
   rill_kernel_ref unknown = { &launch_bundle, "no_such_kernel", { 0, 0 } };
   assert_fails(other_launch(stream, NULL), RILL_ERROR_INVALID_ARGUMENT);
@@ -75,14 +75,14 @@ static void copies_the_name(void) {
   assert_int_equal(strncmp(rill_last_error_text(), "of_a_plugin_launch: ", 20), 0);
 }
 
-static void has_a_name_of_its_own(void) {
+static void has_its_own_name(void) {
   uint32_t *out = dut.memory;
   assert_fails(rill_stream_launch_typed(RILL_NULL_STREAM, &rill_ref_store, &one_thread, RILL_ARGS(7u, out), NULL),
                RILL_ERROR_INVALID_HANDLE);
 }
 
 /* A name that does not fit is cut. */
-static void takes_long_names(void) {
+static void accepts_long_names(void) {
   char name[1000];
   memset(name, 'x', sizeof name - 1);
   name[sizeof name - 1] = '\0';
@@ -102,5 +102,5 @@ static void launches(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_launch_typed", TEST(refuses_bad_handles), TEST(names_the_function_in_every_refusal),
-                     TEST(names_the_function_where_nothing_loads), TEST(names_the_function_in_captures),
-                     TEST(copies_the_name), TEST(has_a_name_of_its_own), TEST(takes_long_names), TEST(launches))
+                     TEST(names_the_function_when_loading_fails), TEST(names_the_function_in_captures),
+                     TEST(copies_the_name), TEST(has_its_own_name), TEST(accepts_long_names), TEST(launches))

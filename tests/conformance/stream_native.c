@@ -10,7 +10,7 @@ static uintptr_t native_of(rill_stream stream) {
 }
 
 /* C3.4, S17, S20: 0 on the CPU; elsewhere one of its own, always the same. */
-static void is_one_for_each_stream(void) {
+static void each_stream_has_its_own(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   if (!dut.gpu) {
     assert_int_equal(native_of(first), 0);
@@ -21,7 +21,7 @@ static void is_one_for_each_stream(void) {
   assert_int_not_equal(native_of(first), native_of(second));
 }
 
-static void may_be_asked_while_busy(void) {
+static void works_while_the_stream_is_busy(void) {
   rill_stream stream = new_stream("busy");
   const uintptr_t before = native_of(stream);
   struct gate *gate = gate_close(stream);
@@ -32,4 +32,4 @@ static void may_be_asked_while_busy(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(is_one_for_each_stream), TEST(may_be_asked_while_busy))
+                     TEST(each_stream_has_its_own), TEST(works_while_the_stream_is_busy))

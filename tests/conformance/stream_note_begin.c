@@ -8,7 +8,7 @@ static rill_status begin(uint64_t id) {
 static rill_stream noted;
 static rill_status begin_with(const void *note) { return rill_stream_note_begin(noted, note); }
 
-static void refuses_what_it_should(void) {
+static void refuses_bad_arguments(void) {
   refuses_bad_streams("rill_stream_note_begin", begin);
   noted = new_stream("noted");
   assert_fails(rill_stream_note_begin(noted, NULL), RILL_ERROR_INVALID_ARGUMENT);
@@ -19,14 +19,14 @@ static void refuses_what_it_should(void) {
   assert_says("rank 4 of 4");
 }
 
-static void takes_grown_notes(void) {
+static void accepts_older_and_newer_notes(void) {
   noted = new_stream("noted");
   const rill_stream_note note = { .struct_size = sizeof note, .name = "reduce", .number = 1 };
   takes_grown_options("rill_stream_note_begin", begin_with, &note, sizeof note, offsetof(rill_stream_note, group));
 }
 
 /* Reports name what was noted, in the order of the stream, and texts are copied. */
-static void is_in_reports(void) {
+static void appears_in_reports(void) {
   char text[4096], name[] = "reduce", group[] = "rows", *const at = text;
   size_t size = sizeof text;
   rill_stream stream = new_stream("noted");
@@ -52,7 +52,7 @@ static void is_in_reports(void) {
 }
 
 /* A held stream gets what comes after its work later, so nothing is noted of it. */
-static void notes_nothing_of_a_held_stream(void) {
+static void ignores_held_streams(void) {
   char text[4096];
   size_t size = sizeof text;
   rill_stream stream = new_stream("held"), other = new_stream("other");
@@ -66,5 +66,5 @@ static void notes_nothing_of_a_held_stream(void) {
   assert_completes(stream);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_note_begin", TEST(refuses_what_it_should), TEST(takes_grown_notes),
-                     TEST(is_in_reports), TEST(notes_nothing_of_a_held_stream))
+TESTS_ON_EACH_DEVICE("rill_stream_note_begin", TEST(refuses_bad_arguments), TEST(accepts_older_and_newer_notes),
+                     TEST(appears_in_reports), TEST(ignores_held_streams))

@@ -50,7 +50,7 @@ static void shows_notes_in_traces(void) {
 }
 
 /* What a trace sees begin may end after it, and the other way round. */
-static void may_be_cut_by_a_trace(void) {
+static void may_begin_or_end_outside_a_trace(void) {
   rill_stream stream = new_stream("noted");
   assert_ok(rill_stream_note_begin(stream, RILL_STREAM_NOTE(.name = "before")));
   start_trace();
@@ -71,4 +71,4 @@ static void may_be_cut_by_a_trace(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_note_end", TEST(refuses_bad_handles), TEST(does_nothing_without_a_begin),
-                     TEST(shows_notes_in_traces), TEST(may_be_cut_by_a_trace))
+                     TEST(shows_notes_in_traces), TEST(may_begin_or_end_outside_a_trace))

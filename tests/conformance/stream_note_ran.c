@@ -5,7 +5,7 @@ static rill_status ran(uint64_t id) {
   return rill_stream_note_ran((rill_stream){ id }, RILL_STREAM_NOTE(.name = "noted"), 0, 0);
 }
 
-static void refuses_what_it_should(void) {
+static void refuses_bad_arguments(void) {
   refuses_bad_streams("rill_stream_note_ran", ran);
   rill_stream stream = new_stream("noted");
   assert_fails(rill_stream_note_ran(stream, NULL, 0, 0), RILL_ERROR_INVALID_ARGUMENT);
@@ -14,7 +14,7 @@ static void refuses_what_it_should(void) {
 }
 
 /* A bar of the stream, at the times of the host. */
-static void is_a_bar_in_traces(void) {
+static void appears_in_traces(void) {
   rill_stream stream = new_stream("noted");
   start_trace();
   const uint64_t begin = now_ns() + 1000000;
@@ -39,5 +39,5 @@ static void does_nothing_without_a_trace(void) {
   free(text);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_note_ran", TEST(refuses_what_it_should), TEST(is_a_bar_in_traces),
+TESTS_ON_EACH_DEVICE("rill_stream_note_ran", TEST(refuses_bad_arguments), TEST(appears_in_traces),
                      TEST(does_nothing_without_a_trace))

@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C1.6: the first argument's fault is the one that is reported. */
-static void looks_at_the_stream_first(void) {
+static void checks_the_stream_first(void) {
   rill_stream stale = new_stream("stale");
   assert_ok(rill_stream_release(stale));
   assert_fails(rill_stream_record_event(stale, RILL_NULL_EVENT, UINT32_MAX), RILL_ERROR_STALE_HANDLE);
@@ -22,7 +22,7 @@ static void looks_at_the_stream_first(void) {
 }
 
 /* A flag of waits has no meaning here. */
-static void refuses_flags_that_are_none(void) {
+static void refuses_unknown_flags(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   const uint32_t bad[] = { RILL_WAIT_IF_RECORDED, RILL_WAIT_MUST_BE_RECORDED, 8, UINT32_C(1) << 31, UINT32_MAX };
@@ -62,7 +62,7 @@ static void refuses_another_backend(void) {
 }
 
 /* C3.5 */
-static void marks_the_work_so_far(void) {
+static void marks_the_work_before_it(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   struct gate *gate = gate_close(stream);
@@ -107,7 +107,7 @@ static void replaces_the_earlier_point(void) {
 }
 
 /* C7.2: outside a capture it means nothing. */
-static void takes_external(void) {
+static void accepts_the_external_flag(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   struct gate *gate = gate_close(stream);
@@ -165,9 +165,9 @@ static void serves_many_threads_on_one_event(void) {
   assert_becomes_ready(event);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_record_event", TEST(refuses_bad_handles), TEST(looks_at_the_stream_first),
-                     TEST(refuses_flags_that_are_none), TEST(refuses_a_cached_event), TEST(refuses_another_device),
-                     TEST(refuses_another_backend), TEST(marks_the_work_so_far), TEST(is_not_delayed_by_later_work),
-                     TEST(replaces_the_earlier_point), TEST(takes_external),
+TESTS_ON_EACH_DEVICE("rill_stream_record_event", TEST(refuses_bad_handles), TEST(checks_the_stream_first),
+                     TEST(refuses_unknown_flags), TEST(refuses_a_cached_event), TEST(refuses_another_device),
+                     TEST(refuses_another_backend), TEST(marks_the_work_before_it), TEST(is_not_delayed_by_later_work),
+                     TEST(replaces_the_earlier_point), TEST(accepts_the_external_flag),
                      TEST(records_timing_blocking_and_signaled_events), TEST(can_be_called_a_hundred_thousand_times),
                      TEST(serves_many_threads_on_one_event))

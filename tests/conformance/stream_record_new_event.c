@@ -28,14 +28,14 @@ static rill_status record_with(const void *options) {
 }
 
 /* C1.4 */
-static void takes_older_and_newer_options(void) {
+static void accepts_older_and_newer_options(void) {
   stream_for_options = new_stream("stream");
   const rill_event_options options = { sizeof options, true, true, false, false, "grown" };
   takes_grown_options("rill_stream_record_new_event", record_with, &options, sizeof options, sizeof(size_t));
 }
 
 /* C4.1 */
-static void refuses_options_that_contradict(void) {
+static void refuses_contradictory_options(void) {
   rill_event out = { 1 };
   const rill_event_options *options = RILL_EVENT_OPTIONS(.timing = true, .interprocess = true);
   assert_fails(rill_stream_record_new_event(new_stream("stream"), options, &out), RILL_ERROR_INVALID_ARGUMENT);
@@ -50,7 +50,7 @@ static rill_event record_new(rill_stream stream, const rill_event_options *optio
 }
 
 /* C3.6 */
-static void makes_an_event_that_marks_this_point(void) {
+static void creates_an_event_that_marks_this_point(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
   rill_event first = record_new(stream, NULL), second = record_new(stream, NULL);
@@ -68,7 +68,7 @@ static void makes_an_event_that_marks_this_point(void) {
 }
 
 /* C3.6: the options are those of rill_event_create. */
-static void takes_options(void) {
+static void applies_its_options(void) {
   rill_stream stream = new_stream("stream");
   rill_event start = record_new(stream, RILL_EVENT_OPTIONS(.timing = true));
   rill_event end = record_new(stream, RILL_EVENT_OPTIONS(.timing = true));
@@ -89,6 +89,6 @@ static void signaled_makes_no_difference(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_stream_record_new_event", TEST(refuses_bad_handles), TEST(refuses_null_out),
-                     TEST(takes_older_and_newer_options), TEST(refuses_options_that_contradict),
-                     TEST(makes_an_event_that_marks_this_point), TEST(takes_options),
+                     TEST(accepts_older_and_newer_options), TEST(refuses_contradictory_options),
+                     TEST(creates_an_event_that_marks_this_point), TEST(applies_its_options),
                      TEST(signaled_makes_no_difference))

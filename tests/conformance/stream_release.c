@@ -1,7 +1,7 @@
 /* rill_stream_release */
 #include "support/testing.h"
 
-static void refuses_handles_that_are_none(void) {
+static void refuses_invalid_handles(void) {
   rill_event event = new_event("event");
   const uint64_t none[] = { 1, UINT64_MAX, UINT64_C(0xdeadbeefdeadbeef), dut.device.id, event.id };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -70,7 +70,7 @@ static void keeps_events_of_finished_work(void) {
 }
 
 /* S13, C4.6 */
-static void others_may_wait_for_it_still(void) {
+static void others_may_still_wait_for_it(void) {
   rill_stream stream = new_stream("busy"), other = new_stream("other");
   rill_event event = new_event("event");
   struct gate *gate = gate_close(stream);
@@ -86,7 +86,7 @@ static void others_may_wait_for_it_still(void) {
 }
 
 /* S13: the one that waits may go too. */
-static void may_itself_be_waiting(void) {
+static void may_be_released_while_waiting(void) {
   rill_stream first = new_stream("first"), waiting = new_stream("waiting");
   rill_event event = new_event("event"), done = new_event("done");
   struct gate *gate = gate_close(first);
@@ -103,7 +103,7 @@ static void may_itself_be_waiting(void) {
 }
 
 /* S12 */
-static void events_may_be_asked_and_released_after(void) {
+static void its_events_stay_usable(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   struct gate *gate = gate_close(stream);
@@ -114,7 +114,7 @@ static void events_may_be_asked_and_released_after(void) {
   gate_open(gate);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+TESTS_ON_EACH_DEVICE("rill_stream_release", TEST(refuses_invalid_handles), TEST(does_nothing_for_zero),
                      TEST(leaves_a_stale_handle), TEST(old_handles_stay_stale), TEST(lets_pending_work_complete),
-                     TEST(keeps_events_of_finished_work), TEST(others_may_wait_for_it_still),
-                     TEST(may_itself_be_waiting), TEST(events_may_be_asked_and_released_after))
+                     TEST(keeps_events_of_finished_work), TEST(others_may_still_wait_for_it),
+                     TEST(may_be_released_while_waiting), TEST(its_events_stay_usable))

@@ -45,7 +45,7 @@ static void imported_streams_are_valid_while_they_live(void) {
 }
 
 /* C3.3: destroyed without rill's knowledge, and the value used again.  Whether that happens is the driver's affair. */
-static void finds_out_that_a_stream_was_replaced(void) {
+static void detects_a_replaced_stream(void) {
   enum { TRIES = 64 };
   if (!native_available() || !rill_device_supports(dut.device, RILL_FEATURE_STREAM_ID, NULL)) return;
   uintptr_t others[TRIES], native = native_stream_create(dut.device);
@@ -64,4 +64,4 @@ static void finds_out_that_a_stream_was_replaced(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_validate", TEST(refuses_bad_handles), TEST(own_streams_are_valid),
                      TEST(default_streams_of_the_vendor_are_valid), TEST(imported_streams_are_valid_while_they_live),
-                     TEST(finds_out_that_a_stream_was_replaced))
+                     TEST(detects_a_replaced_stream))

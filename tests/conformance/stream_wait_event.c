@@ -21,7 +21,7 @@ static void refuses_bad_handles(void) {
 }
 
 /* C1.6 */
-static void looks_at_the_stream_first(void) {
+static void checks_the_stream_first(void) {
   rill_stream stale = new_stream("stale");
   assert_ok(rill_stream_release(stale));
   assert_fails(rill_stream_wait_event(stale, RILL_NULL_EVENT, UINT32_MAX), RILL_ERROR_STALE_HANDLE);
@@ -29,7 +29,7 @@ static void looks_at_the_stream_first(void) {
 }
 
 /* C3.8, W2 */
-static void refuses_flags_that_are_none(void) {
+static void refuses_unknown_flags(void) {
   rill_stream stream = new_stream("stream");
   const rill_event events[] = { new_event("never recorded"), recorded_event() };
   const uint32_t bad[] = { RILL_WAIT_IF_RECORDED | RILL_WAIT_MUST_BE_RECORDED, 8, UINT32_C(1) << 31, UINT32_MAX };
@@ -262,7 +262,7 @@ static void chains_through_sixteen_streams(void) {
 }
 
 /* C3.7, W9, E4 */
-static void stays_good_when_the_event_is_released(void) {
+static void stays_valid_when_the_event_is_released(void) {
   struct scene s = set_scene(10);
   wait_and_read(s, 0);
   assert_ok(rill_event_release(s.event));
@@ -284,7 +284,7 @@ static void is_not_confused_by_a_new_event(void) {
   open_and_expect(s, 11);
 }
 
-static void stays_good_when_the_recording_stream_is_released(void) {
+static void stays_valid_when_the_recording_stream_is_released(void) {
   struct scene s = set_scene(12);
   wait_and_read(s, 0);
   assert_ok(rill_stream_release(s.first));
@@ -332,14 +332,14 @@ static void orders_across_devices(void) {
   assert_int_equal(dut.host[1], value);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_wait_event", TEST(refuses_bad_handles), TEST(looks_at_the_stream_first),
-                     TEST(refuses_flags_that_are_none), TEST(refuses_another_backend),
+TESTS_ON_EACH_DEVICE("rill_stream_wait_event", TEST(refuses_bad_handles), TEST(checks_the_stream_first),
+                     TEST(refuses_unknown_flags), TEST(refuses_another_backend),
                      TEST(passes_an_unrecorded_event_if_asked_to), TEST(refuses_an_unrecorded_event_if_asked_to),
                      TEST(passes_a_signaled_event), TEST(orders_later_work_after_the_event),
                      TEST(orders_with_every_flag), TEST(leaves_earlier_work_alone),
                      TEST(is_not_delayed_by_a_later_record), TEST(is_not_released_by_a_later_record),
                      TEST(many_streams_wait_for_one_event), TEST(one_stream_waits_for_many_events),
                      TEST(a_stream_may_wait_for_its_own_event), TEST(streams_may_wait_for_each_other),
-                     TEST(chains_through_sixteen_streams), TEST(stays_good_when_the_event_is_released),
-                     TEST(is_not_confused_by_a_new_event), TEST(stays_good_when_the_recording_stream_is_released),
+                     TEST(chains_through_sixteen_streams), TEST(stays_valid_when_the_event_is_released),
+                     TEST(is_not_confused_by_a_new_event), TEST(stays_valid_when_the_recording_stream_is_released),
                      TEST(passes_an_event_that_is_complete), TEST(orders_host_calls), TEST(orders_across_devices))

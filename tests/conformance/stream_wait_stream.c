@@ -37,7 +37,7 @@ static void does_nothing_for_idle_streams(void) {
 }
 
 /* C3.9, W11 */
-static void orders_after_all_that_was_submitted(void) {
+static void orders_after_all_submitted_work(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   struct gate *gate = gate_close(first);
   write_cell(first, 0, 1);
@@ -78,7 +78,7 @@ static void the_other_may_be_released(void) {
 }
 
 /* C3.9: the cached event serves many waiters, each with its own point. */
-static void many_wait_for_one(void) {
+static void many_streams_wait_for_one(void) {
   enum { WAITERS = 16 };
   rill_stream first = new_stream("first"), waiters[WAITERS];
   struct gate *gate = NULL;
@@ -130,6 +130,6 @@ static void orders_across_devices(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_wait_stream", TEST(refuses_bad_handles), TEST(refuses_another_backend),
                      TEST(does_nothing_for_the_same_stream), TEST(does_nothing_for_idle_streams),
-                     TEST(orders_after_all_that_was_submitted), TEST(does_not_wait_for_later_work),
-                     TEST(the_other_may_be_released), TEST(many_wait_for_one), TEST(streams_may_wait_for_each_other),
-                     TEST(orders_across_devices))
+                     TEST(orders_after_all_submitted_work), TEST(does_not_wait_for_later_work),
+                     TEST(the_other_may_be_released), TEST(many_streams_wait_for_one),
+                     TEST(streams_may_wait_for_each_other), TEST(orders_across_devices))

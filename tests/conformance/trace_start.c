@@ -16,7 +16,7 @@ static rill_status start_with(const void *options) {
   return status;
 }
 
-static void takes_grown_options_only(void) {
+static void accepts_older_and_newer_options(void) {
   const rill_trace_options options = { sizeof options, path_of_trace(), 0, false };
   takes_grown_options("rill_trace_start", start_with, &options, sizeof options,
                       offsetof(rill_trace_options, max_bytes));
@@ -198,7 +198,7 @@ static void starts_and_stops_while_threads_submit(void) {
   join_threads(threads);
 }
 
-TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(takes_grown_options_only), TEST(runs_once_at_a_time),
+TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(accepts_older_and_newer_options), TEST(runs_once_at_a_time),
                      TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation),
                      TEST(bars_of_a_busy_stream_touch), TEST(writes_memory), TEST(writes_held_work),
                      TEST(writes_a_graph_as_one_bar), TEST(writes_the_nodes_of_a_graph_on_request),

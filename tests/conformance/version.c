@@ -1,7 +1,7 @@
 /* rill_version */
 #include "support/testing.h"
 
-static void is_that_of_the_headers(void) {
+static void matches_the_headers(void) {
   assert_int_equal(rill_version(), RILL_VERSION_MAJOR << 16 | RILL_VERSION_MINOR << 8 | RILL_VERSION_PATCH);
 }
 
@@ -16,7 +16,7 @@ static bool packed_at_least(uint32_t major, uint32_t minor, uint32_t patch) {
 }
 
 /* Around the version: each part smaller, equal and larger. */
-static void at_least_is_the_order_of_versions(void) {
+static void at_least_follows_the_order_of_versions(void) {
   for (uint32_t i = 0; i < 27; i++) {
     const int32_t steps[] = { (int32_t)(i / 9) - 1, (int32_t)(i / 3 % 3) - 1, (int32_t)(i % 3) - 1 };
     const int32_t major = RILL_VERSION_MAJOR + steps[0], minor = RILL_VERSION_MINOR + steps[1],
@@ -30,4 +30,4 @@ static void at_least_is_the_order_of_versions(void) {
   assert_false(RILL_VERSION_AT_LEAST(255, 0, 0));
 }
 
-TESTS_ONCE("rill_version", TEST(is_that_of_the_headers), TEST(at_least_is_the_order_of_versions))
+TESTS_ONCE("rill_version", TEST(matches_the_headers), TEST(at_least_follows_the_order_of_versions))

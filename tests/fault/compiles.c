@@ -225,7 +225,7 @@ int main(void) {
   (void)snprintf(folder, sizeof folder, "/tmp/rill-compiles-XXXXXX");
   if (mkdtemp(folder) == NULL) return 1;
   (void)setenv("RILL_CACHE", folder, 1);
-  const int result = RUN_ONCE("compiling with calls refused", tests);
+  const int result = RUN_ONCE("compiling with failing calls", tests);
   (void)rmdir(folder);
   return result;
 }

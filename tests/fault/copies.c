@@ -262,7 +262,7 @@ static void a_pair_without_a_way_says_why(void) {
 }
 
 /* P2, P6: what others turned on or off before is no failure. */
-static void what_is_so_already_is_no_failure(void) {
+static void peer_access_set_by_others_is_not_a_failure(void) {
   enum { ALREADY_ENABLED = 704, NOT_ENABLED = 705 };
   bool enabled = false;
   vendor_begin();
@@ -383,7 +383,7 @@ int main(int argc, char **argv) {
     MODE(a_wide_fill_of_foreign_memory_may_be_captured),
     MODE(a_held_copy_asks_once),
     MODE_WITH(a_pair_without_a_way_says_why, "RILL_FAKE_PEERS=0"),
-    MODE(what_is_so_already_is_no_failure),
+    MODE(peer_access_set_by_others_is_not_a_failure),
     MODE_WITH(sizes_reach_the_driver_uncut, NO_KERNEL, "RILL_FAKE_MEMORY=32768"),
     MODE_WITH(far_rows_and_slices_are_reached, "RILL_FAKE_MEMORY=32768"),
   };

@@ -76,7 +76,7 @@ static size_t occurrences(const char *text, const char *of) {
 /* ---- RILL_CHECK=faults ---- */
 
 /* The launch that faults fails itself; without the check the next synchronize does. */
-static void a_fault_is_that_of_its_call(void) {
+static void a_fault_belongs_to_its_call(void) {
   begin();
   assert_ok(fill());
   assert_ok(launch("right"));
@@ -93,7 +93,7 @@ static void a_fault_is_found_later_without_the_check(void) {
 }
 
 /* Nothing of a held stream is waited for, which would be for ever. */
-static void held_streams_are_said_not_to_be_checked(void) {
+static void says_that_held_streams_are_not_checked(void) {
   rill_stream other;
   rill_event event;
   begin();
@@ -113,7 +113,7 @@ static void held_streams_are_said_not_to_be_checked(void) {
   assert_int_equal(occurrences(said, "RILL_CHECK=faults: stream \"work\" is held: its operations are not"), 1);
 }
 
-static void captures_are_said_not_to_be_checked(void) {
+static void says_that_captures_are_not_checked(void) {
   rill_graph graph;
   rill_graph_exec exec;
   begin();
@@ -147,7 +147,7 @@ static __attribute__((noinline)) void assert_in(const char *text, const char *pa
 }
 
 /* What was seen complete is not named; the rest is, oldest first, with kernels that are gone by then. */
-static void a_fault_names_what_was_under_way(void) {
+static void a_fault_names_running_work(void) {
   rill_event event;
   begin();
   assert_ok(launch("seen"));
@@ -370,11 +370,11 @@ int main(int argc, char **argv) {
   }
 #define FAULTS "RILL_CHECK=faults"
   static const struct mode modes[] = {
-    MODE_WITH(a_fault_is_that_of_its_call, FAULTS),
+    MODE_WITH(a_fault_belongs_to_its_call, FAULTS),
     MODE(a_fault_is_found_later_without_the_check),
-    MODE_WITH(held_streams_are_said_not_to_be_checked, FAULTS),
-    MODE_WITH(captures_are_said_not_to_be_checked, FAULTS),
-    MODE(a_fault_names_what_was_under_way),
+    MODE_WITH(says_that_held_streams_are_not_checked, FAULTS),
+    MODE_WITH(says_that_captures_are_not_checked, FAULTS),
+    MODE(a_fault_names_running_work),
     MODE(a_completed_event_counts),
     MODE(a_fault_says_how_many_are_missing),
     MODE_WITH(nothing_is_recorded, "RILL_RECORD=0"),

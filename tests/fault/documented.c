@@ -191,7 +191,7 @@ static void check_sample(const struct sample *sample, const char *documented) {
   if (strstr(documented, said) == NULL) fail_msg("%s is not in the page; it says: %s", sample->name, child.output);
 }
 
-static void what_the_page_shows_is_printed(void) {
+static void rill_prints_what_the_page_shows(void) {
   const char *const documented = page();
   for (size_t i = 0; i < SAMPLES; i++) {
     const bool crash = samples[i].run == a_crash;
@@ -206,6 +206,6 @@ int main(int argc, char **argv) {
     samples[i].run();
     return 0;
   }
-  static const struct mode modes[] = { MODE(what_the_page_shows_is_printed) };
+  static const struct mode modes[] = { MODE(rill_prints_what_the_page_shows) };
   return RUN_MODES("documented", argc, argv, modes);
 }

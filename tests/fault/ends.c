@@ -41,7 +41,7 @@ static rill_graph keeping_graph(void) {
   return graph;
 }
 
-static void modules_and_events_go_with_the_graph(void) {
+static void modules_and_events_are_released_with_the_graph(void) {
   begin();
   const size_t modules = vendor.fake->live("module"), events = vendor.fake->live("event");
   for (int i = 0; i < 3; i++) {
@@ -55,7 +55,7 @@ static void modules_and_events_go_with_the_graph(void) {
   end();
 }
 
-static void modules_go_when_the_host_has_waited(void) {
+static void modules_are_unloaded_after_a_host_wait(void) {
   begin();
   rill_graph_exec exec;
   const size_t modules = vendor.fake->live("module"), graphs = vendor.fake->live("graph");
@@ -78,7 +78,7 @@ static void modules_go_when_the_host_has_waited(void) {
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
 /* Each change of such a size replaces the driver's object, on CUDA, while a launch of the one before is under way. */
-static void what_changes_replace_goes_with_the_launches(void) {
+static void replaced_objects_are_destroyed_after_their_launches(void) {
   const uint32_t value = 1;
   const uint64_t wide = UINT64_C(0x100000002);
   rill_graph graph;
@@ -110,5 +110,5 @@ static void what_changes_replace_goes_with_the_launches(void) {
   end();
 }
 
-TESTS_ONCE("ends of the vendor's objects", TEST(modules_and_events_go_with_the_graph),
-           TEST(modules_go_when_the_host_has_waited), TEST(what_changes_replace_goes_with_the_launches))
+TESTS_ONCE("destruction of vendor objects", TEST(modules_and_events_are_released_with_the_graph),
+           TEST(modules_are_unloaded_after_a_host_wait), TEST(replaced_objects_are_destroyed_after_their_launches))

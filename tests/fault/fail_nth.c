@@ -225,6 +225,6 @@ static void every_call_of_the_tour_can_fail(void) {
 int main(void) {
   static const struct test begin[] = { TEST(vendor_begin) };
   static const struct test tests[] = { TEST(every_call_of_the_tour_can_fail) };
-  if (RUN_ONCE("devices of the fake", begin) != 0) return 1;
-  return RUN_ONCE("vendor calls that fail", tests);
+  if (RUN_ONCE("fake devices", begin) != 0) return 1;
+  return RUN_ONCE("failing vendor calls", tests);
 }

@@ -324,6 +324,6 @@ static void an_object_takes_a_limited_number_of_changes(void) {
   assert_ok(rill_stream_release(all.stream));
 }
 
-TESTS_ONCE("changes of graphs that the driver refuses", TEST(vendor_begin), TEST(changes_are_complete_or_none),
+TESTS_ONCE("graph changes that the driver refuses", TEST(vendor_begin), TEST(changes_are_complete_or_none),
            TEST(an_update_changes_what_differs), TEST(without_pinned_memory_an_object_stays_as_it_is),
            TEST(an_object_takes_a_limited_number_of_changes))

@@ -144,6 +144,6 @@ int main(void) {
     TEST(with_nothing_current),       TEST(with_the_second_device_current), TEST(with_a_foreign_context_current),
     TEST(with_an_error_of_the_owner), TEST(keeps_an_error_of_the_owner),    TEST(in_new_threads),
   };
-  if (RUN_ONCE("devices of the fake", begin) != 0) return 1;
+  if (RUN_ONCE("fake devices", begin) != 0) return 1;
   return RUN_ONCE("native state", tests);
 }

@@ -162,7 +162,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
 }
 
 /* One function hangs in one thread; this one makes every call that does not need it. */
-static void others_go_on(void) {
+static void others_continue(void) {
   static struct caller caller;
   static struct tour made, fresh;
   const char *function = getenv("RILL_TEST_FUNCTION");
@@ -208,7 +208,7 @@ static void only_the_caller_blocks(void) {
     if (function == NULL || is_under_lock_of_graphs(vendor_functions[i].field)) continue;
     (void)snprintf(variable, sizeof variable, "RILL_TEST_FUNCTION=%s", function);
     const char *const variables[] = { variable };
-    run_child("others_go_on", variables, 1, &child);
+    run_child("others_continue", variables, 1, &child);
     hung += strstr(child.output, " hangs: ") != NULL;
     if (child.exit_code == 0) continue;
     print_error("%s: %s\n%s\n", function, child_end(&child), child.output);
@@ -449,7 +449,7 @@ int main(int argc, char **argv) {
     MODE(waits_block_their_callers_only),
   };
   static const struct test each[] = { TEST(only_the_caller_blocks) };
-  static const struct test one[] = { TEST(others_go_on) };
+  static const struct test one[] = { TEST(others_continue) };
   if (argc > 1 && strcmp(argv[1], one[0].name) == 0) return RUN_ONCE("hangs", one);
   const int failed = RUN_MODES("hangs", argc, argv, modes);
   vendor_names();

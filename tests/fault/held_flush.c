@@ -187,7 +187,7 @@ static void a_fault_is_found_at_the_flush(void) {
 
 /* Copies of pageable memory go through memory of rill's own, and what is freed while a stream is held goes later: that
  * must not make a record, a wait, an allocation or a release wait for work that is under way. */
-static void what_was_held_makes_nobody_wait(void) {
+static void flushed_work_blocks_no_other_call(void) {
   static struct held h;
   rill_event never, pending;
   rill_stream other;
@@ -294,7 +294,7 @@ static void hold_twice(struct hand_over *o) {
 
 /* C3.8: the record of the second event releases the rest, and returns while the other thread hangs.  What the stream
  * would refuse only because of that waits; as long as it is held for an event, it is refused at once. */
-static void what_a_hand_over_would_refuse_waits(void) {
+static void a_call_waits_for_a_flush_in_progress(void) {
   vendor_begin();
   for (size_t i = 0; i < sizeof refusable / sizeof *refusable; i++) {
     static struct hand_over o;
@@ -322,9 +322,9 @@ static void what_a_hand_over_would_refuse_waits(void) {
 
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(only_the_held_stream_fails),          MODE(a_record_after_the_failure_is_failed),
-    MODE(a_fault_is_found_at_the_flush),       MODE(what_was_held_makes_nobody_wait),
-    MODE(what_a_hand_over_would_refuse_waits),
+    MODE(only_the_held_stream_fails),           MODE(a_record_after_the_failure_is_failed),
+    MODE(a_fault_is_found_at_the_flush),        MODE(flushed_work_blocks_no_other_call),
+    MODE(a_call_waits_for_a_flush_in_progress),
   };
   return RUN_MODES("held work that fails", argc, argv, modes);
 }

@@ -245,7 +245,7 @@ int main(void) {
   (void)snprintf(scripts, sizeof scripts, "%s/scripts", folder);
   (void)snprintf(temporary, sizeof temporary, "%s/temporary", folder);
   (void)snprintf(cache, sizeof cache, "%s/cache", folder);
-  const int result = RUN_ONCE("compilers of the host", tests);
+  const int result = RUN_ONCE("host compilers", tests);
   (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
   return result;
 }

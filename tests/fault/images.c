@@ -43,7 +43,7 @@ static void survives_every_changed_byte(void) {
 }
 
 /* C6.5: a driver that does not tell arguments.  Nothing is checked, and rill_device_supports says so. */
-static void arguments_that_nobody_tells(void) {
+static void arguments_unknown_to_the_driver(void) {
   const char *why = NULL;
   if (strcmp(vendor.backend, "hip") == 0) { /* the note of a code object tells them, whatever the driver */
     assert_true(rill_device_supports(vendor.device, RILL_FEATURE_KERNEL_ARGS, &why));
@@ -94,8 +94,8 @@ static void arguments_that_nobody_tells(void) {
 int main(int argc, char **argv) {
   static const struct test begin[] = { TEST(vendor_begin) };
   static const struct test tests[] = { TEST(survives_every_changed_byte) };
-  static const struct test old[] = { TEST(arguments_that_nobody_tells) };
+  static const struct test old[] = { TEST(arguments_unknown_to_the_driver) };
   (void)argv; /* any: the environment asks for an old driver */
-  if (RUN_ONCE("devices of the fake", begin) != 0) return 1;
+  if (RUN_ONCE("fake devices", begin) != 0) return 1;
   return argc > 1 ? RUN_ONCE("arguments of foreign images", old) : RUN_ONCE("images with a changed byte", tests);
 }

@@ -229,8 +229,8 @@ int main(int argc, char **argv) {
   static const struct test last[] = { TEST(a_lost_device_shares_nothing) };
   char device[32];
   (void)snprintf(device, sizeof device, "%s:0", getenv("RILL_TEST_VENDOR"));
-  if (setenv("RILL_TEST_DEVICE", device, 1) != 0 || RUN_ONCE("devices of the fake", begin) != 0) return 1;
+  if (setenv("RILL_TEST_DEVICE", device, 1) != 0 || RUN_ONCE("fake devices", begin) != 0) return 1;
   if (argc > 1) return PEER_MAIN(argv[1], roles);
-  const int failed = RUN_ON_EACH_DEVICE("sharing with calls that fail", tests);
+  const int failed = RUN_ON_EACH_DEVICE("sharing with failing calls", tests);
   return RUN_ONCE("sharing on a lost device", last) != 0 || failed != 0;
 }

@@ -52,7 +52,7 @@ static void plain_launches_carry_none(void) {
   assert_int_equal(carried(stream, NULL, 0, 1), 0);
 }
 
-static void cooperative_launches_are_so(void) {
+static void cooperative_launches_are_cooperative(void) {
   if (!vendor.has_kernels) return;
   set_up();
   const rill_launch_attribute on = number(RILL_ATTR_COOPERATIVE, 1);
@@ -105,5 +105,6 @@ static void held_launches_carry_them_later(void) {
   assert_ok(rill_stream_release(other));
 }
 
-TESTS_ONCE("launch attributes", TEST(vendor_begin), TEST(plain_launches_carry_none), TEST(cooperative_launches_are_so),
-           TEST(each_attribute_arrives_alone), TEST(held_launches_carry_them_later))
+TESTS_ONCE("launch attributes", TEST(vendor_begin), TEST(plain_launches_carry_none),
+           TEST(cooperative_launches_are_cooperative), TEST(each_attribute_arrives_alone),
+           TEST(held_launches_carry_them_later))

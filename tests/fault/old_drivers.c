@@ -241,7 +241,7 @@ static void all_optional_functions_missing(void) {
 }
 
 /* HIP: no way to learn what the device is. */
-static void no_way_to_the_architecture(void) {
+static void no_query_for_the_architecture(void) {
   static struct child child;
   if (vendor.cuda) return;
   const char *const variables[] = { "RILL_FAKE_MISSING=hipGetDeviceProperties,hipGetDevicePropertiesR0600",
@@ -268,7 +268,7 @@ static void old_versions(void) {
 int main(int argc, char **argv) {
   static const struct mode modes[] = { MODE(works), MODE(has_no_device) };
   static const struct test tests[] = { TEST(each_function_missing_in_turn), TEST(all_optional_functions_missing),
-                                       TEST(no_way_to_the_architecture), TEST(old_versions) };
+                                       TEST(no_query_for_the_architecture), TEST(old_versions) };
   if (argc > 1) return RUN_MODES("old drivers", argc, argv, modes);
   vendor_names();
   return RUN_ONCE("old drivers", tests);

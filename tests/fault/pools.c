@@ -301,7 +301,7 @@ static void free_one(void) {
 }
 
 /* Frees wait for what was held before them, and for nothing that was held later, on the same stream or another. */
-static void it_goes_after_the_work_before_it(void) {
+static void it_is_freed_after_the_work_before_it(void) {
   struct pair first, second;
   rill_stream recorder;
   rill_event again = RILL_NULL_EVENT;
@@ -362,7 +362,7 @@ static void a_synchronize_gives_it_back(void) {
 }
 
 /* Telling of a use again and again leaves one event, not one for each. */
-static void uses_do_not_pile_up(void) {
+static void recorded_uses_do_not_pile_up(void) {
   rill_stream stream, user, there;
   void *pooled, *plain;
   vendor_begin();
@@ -391,9 +391,9 @@ int main(int argc, char **argv) {
     MODE_WITH(unused_memory_serves_others, "RILL_FAKE_MEMORY=64"),
     MODE_WITH(a_stream_waits_when_there_is_no_more, "RILL_FAKE_MEMORY=64"),
     MODE_WITH(deferred_frees_are_taken_back, "RILL_FAKE_MEMORY=64"),
-    MODE(it_goes_after_the_work_before_it),
+    MODE(it_is_freed_after_the_work_before_it),
     MODE(a_synchronize_gives_it_back),
-    MODE(uses_do_not_pile_up),
+    MODE(recorded_uses_do_not_pile_up),
   };
   return RUN_MODES("pools and memory that runs out", argc, argv, modes);
 }

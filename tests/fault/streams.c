@@ -26,7 +26,7 @@ static uintptr_t native_of(rill_stream stream) {
 }
 
 /* C3.1: few native streams serve many, and no more are kept than a bound for each priority and kind. */
-static void native_streams_are_used_again(void) {
+static void native_streams_are_reused(void) {
   enum { MANY = 200, STREAMS = 2000 };
   static rill_stream streams[MANY];
   vendor_begin();
@@ -42,7 +42,7 @@ static void native_streams_are_used_again(void) {
 }
 
 /* C3.1: every option as asked, and nothing of the work of the one before. */
-static void what_is_used_again_is_as_new(void) {
+static void a_reused_stream_is_like_new(void) {
   static const rill_stream_options kinds[] = {
     { sizeof kinds[0], 0, RILL_PRIORITY_CLAMP, false, NULL },
     { sizeof kinds[0], 0, RILL_PRIORITY_CLAMP, true, NULL },
@@ -192,7 +192,7 @@ static void events_do_not_see_the_next_use(void) {
 
 /* C7.3: an event recorded before its stream was captured by others.  Versions of HIP break the capture when they are
  * asked about it; then the question is refused.  Others refuse to wait for it, which a complete event does not need. */
-static void asking_breaks_no_later_capture(void) {
+static void a_query_breaks_no_later_capture(void) {
   bool ready = false;
   vendor_begin();
   rill_stream stream = new_one(), waiting = new_one();
@@ -225,7 +225,7 @@ static void asking_breaks_no_later_capture(void) {
 }
 
 /* C1.3, C8.3: for streams that end with work, others' calls pay next to nothing. */
-static void busy_streams_cost_others_nothing(void) {
+static void busy_streams_do_not_slow_others(void) {
   enum { BUSY = 300, CALLS = 500 };
   vendor_begin();
   assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
@@ -276,7 +276,7 @@ static const char *mixes(unsigned index, void *shared) {
   return NULL;
 }
 
-static void threads_end_streams_while_others_ask(void) {
+static void threads_end_streams_while_others_query(void) {
   static struct mix mix;
   vendor_begin();
   rill_stream stream = new_one();
@@ -308,7 +308,7 @@ static void wait_for_flag(void *user, rill_status status) {
   while (!atomic_load((_Atomic bool *)user)) let_pass_ns(1000);
 }
 
-static void of_two_records_the_last_counts(void) {
+static void the_last_of_two_records_counts(void) {
   vendor_begin();
   uintptr_t native = 0;
   assert_ok(rill_event_create(vendor.device, NULL, &pair.event));
@@ -336,15 +336,15 @@ static void of_two_records_the_last_counts(void) {
 
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(native_streams_are_used_again),
-    MODE(what_is_used_again_is_as_new),
+    MODE(native_streams_are_reused),
+    MODE(a_reused_stream_is_like_new),
     MODE(events_outlive_their_streams),
     MODE(records_of_others_count),
     MODE(events_do_not_see_the_next_use),
-    MODE(asking_breaks_no_later_capture),
-    MODE(busy_streams_cost_others_nothing),
-    MODE(threads_end_streams_while_others_ask),
-    MODE_WITH(of_two_records_the_last_counts, "RILL_FAKE_HIP_VERSION=50221153", "RILL_FAKE_YIELD=1"),
+    MODE(a_query_breaks_no_later_capture),
+    MODE(busy_streams_do_not_slow_others),
+    MODE(threads_end_streams_while_others_query),
+    MODE_WITH(the_last_of_two_records_counts, "RILL_FAKE_HIP_VERSION=50221153", "RILL_FAKE_YIELD=1"),
   };
   return RUN_MODES("native streams", argc, argv, modes);
 }

@@ -485,7 +485,7 @@ static void memory_can_fail(void) { sweep(&programs[1]); }
 static void kernels_can_fail(void) { sweep(&programs[2]); }
 static void held_can_fail(void) { sweep(&programs[3]); }
 static void graphs_can_fail(void) { sweep(&programs[4]); }
-static void nothing_was_wrong(void) { assert_int_equal(problems, 0); }
+static void all_runs_were_correct(void) { assert_int_equal(problems, 0); }
 
 /* ---- random calls, each of which may fail ---- */
 
@@ -618,7 +618,7 @@ static int lose_as_child(const char *name) {
   return problems != 0 ? 1 : rill_fault_count() > 0 ? LOST : NOTHING_LOST;
 }
 
-static void loses_at_any_call(void) {
+static void a_loss_at_any_call(void) {
   static struct child child;
   unsigned losses = 0;
   for (size_t i = 0; i < PROGRAMS * (sizeof words / sizeof *words); i++) {
@@ -657,9 +657,9 @@ static void one(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test all[] = { TEST(order_can_fail),    TEST(memory_can_fail),  TEST(kernels_can_fail),
-                                     TEST(held_can_fail),     TEST(graphs_can_fail),  TEST(any_call_can_fail),
-                                     TEST(loses_at_any_call), TEST(nothing_was_wrong) };
+  static const struct test all[] = { TEST(order_can_fail),     TEST(memory_can_fail),      TEST(kernels_can_fail),
+                                     TEST(held_can_fail),      TEST(graphs_can_fail),      TEST(any_call_can_fail),
+                                     TEST(a_loss_at_any_call), TEST(all_runs_were_correct) };
   static const struct test single[] = { TEST(one) };
   if (argc == 2) return lose_as_child(argv[1]);
   if (argc == 3) {
@@ -667,5 +667,5 @@ int main(int argc, char **argv) {
     one_rule = argv[2];
     return RUN_ON_EACH_DEVICE("one failure", single);
   }
-  return RUN_ON_EACH_DEVICE("calls that fail", all);
+  return RUN_ON_EACH_DEVICE("failing calls", all);
 }

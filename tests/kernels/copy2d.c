@@ -49,11 +49,11 @@ static void check_all(size_t element_size) {
 static void copies_elements_of_4_bytes(void) { check_all(4); }
 static void copies_elements_of_8_bytes(void) { check_all(8); }
 
-static void refuses_nothing(void) {
+static void refuses_empty_arrays(void) {
   rill_stream stream = new_stream("copy");
   const rill_launch launch = rill_kernels_copy2d(5, 0, 64, 4);
   assert_fails(copy2d_f32_launch(stream, &launch, 5, 0, NULL, 5, NULL, 5), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 TESTS_ON_EACH_DEVICE("kernel copy2d", TEST(copies_elements_of_4_bytes), TEST(copies_elements_of_8_bytes),
-                     TEST(refuses_nothing))
+                     TEST(refuses_empty_arrays))

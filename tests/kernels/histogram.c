@@ -53,7 +53,7 @@ static void counts_integers(void) {
 }
 
 /* All in one bin, the worst case for the kernel. */
-static void counts_what_is_all_the_same(void) {
+static void counts_equal_values(void) {
   rill_stream stream = new_stream("same");
   check_ints(stream, 100003, 16, 3, 1); /* all 0, below the first bin */
   check_ints(stream, 100003, 16, -3, 4);
@@ -90,7 +90,7 @@ FLOATS(f32, float, random_floats)
 FLOATS(f64, double, random_doubles)
 
 /* Any grid and any block count all values. */
-static void any_shape_will_do(void) {
+static void any_launch_shape_works(void) {
   enum { N = 5000, BINS = 10 };
   static const uint32_t shapes[][2] = { { 1, 1 }, { 1, 1000 }, { 77, 3 }, { 500, 32 } };
   rill_stream stream = new_stream("shapes");
@@ -119,5 +119,5 @@ static void refuses_too_many_bins(void) {
   assert_fails(histogram_i32_launch(stream, &launch, 1, NULL, 0, (int)bins, NULL), RILL_ERROR_OUT_OF_RANGE);
 }
 
-TESTS_ON_EACH_DEVICE("kernels histogram", TEST(counts_integers), TEST(counts_what_is_all_the_same), TEST(counts_f32),
-                     TEST(counts_f64), TEST(any_shape_will_do), TEST(refuses_too_many_bins))
+TESTS_ON_EACH_DEVICE("kernels histogram", TEST(counts_integers), TEST(counts_equal_values), TEST(counts_f32),
+                     TEST(counts_f64), TEST(any_launch_shape_works), TEST(refuses_too_many_bins))

@@ -159,7 +159,7 @@ EXTREMES(i32, int32_t, random_ints, INT32_MIN, INT32_MAX)
 EXTREMES(f32, float, random_floats, -2.5f, 3.5f)
 EXTREMES(f64, double, random_doubles, -2.5, 3.5)
 
-static void nans_do_not_count_unless_there_is_nothing_else(void) {
+static void nans_count_only_if_all_values_are_nan(void) {
   enum { N = 5000 };
   rill_stream stream = new_stream("NaNs");
   float *const x = new_host(N * sizeof *x), found[2];
@@ -181,7 +181,7 @@ static void nans_do_not_count_unless_there_is_nothing_else(void) {
 }
 
 /* The scratch memory of the passes goes back to the pool. */
-static void scratch_memory_is_given_back(void) {
+static void scratch_memory_returns_to_the_pool(void) {
   rill_stream stream = new_stream("scratch");
   rill_pool pool;
   rill_pool_info before = RILL_POOL_INFO_INIT, after = RILL_POOL_INFO_INIT;
@@ -196,12 +196,12 @@ static void scratch_memory_is_given_back(void) {
   free_array(out, 0);
 }
 
-static void refuses_nothing(void) {
+static void refuses_empty_arrays(void) {
   rill_stream stream = new_stream("nothing");
   assert_fails_in("sum_f32_launch", rill_kernels_sum_f32(stream, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 TESTS_ON_EACH_DEVICE("kernels reduce", TEST(sums_i32), TEST(sums_f32), TEST(sums_f64), TEST(dots_f32), TEST(dots_f64),
                      TEST(extremes_i32), TEST(extremes_f32), TEST(extremes_f64),
-                     TEST(nans_do_not_count_unless_there_is_nothing_else), TEST(scratch_memory_is_given_back),
-                     TEST(refuses_nothing))
+                     TEST(nans_count_only_if_all_values_are_nan), TEST(scratch_memory_returns_to_the_pool),
+                     TEST(refuses_empty_arrays))

@@ -156,7 +156,7 @@ static void scans_on_several_streams(void) {
 }
 
 /* Work of another kind before and after: the passes are on the stream, and nowhere else. */
-static void passes_keep_the_order_of_the_stream(void) {
+static void passes_run_in_stream_order(void) {
   enum { N = 10000 };
   rill_stream stream = new_stream("order");
   int32_t *const x = new_array(stream, NULL, N * sizeof *x, 0), *const y = new_host(N * sizeof *y);
@@ -175,10 +175,10 @@ static void passes_keep_the_order_of_the_stream(void) {
   free(y);
 }
 
-static void refuses_nothing(void) {
+static void refuses_empty_arrays(void) {
   rill_stream stream = new_stream("nothing");
   assert_fails_in("scan_f64_launch", rill_kernels_scan_f64(stream, 0, false, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 TESTS_ON_EACH_DEVICE("kernels scan", TEST(scans_i32), TEST(scans_f32), TEST(scans_f64), TEST(scans_on_several_streams),
-                     TEST(passes_keep_the_order_of_the_stream), TEST(refuses_nothing))
+                     TEST(passes_run_in_stream_order), TEST(refuses_empty_arrays))

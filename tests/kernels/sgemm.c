@@ -164,7 +164,7 @@ static void random_problems(void) {
   for (int i = 0; i < 200; i++) check_random_problem(stream, &state);
 }
 
-static void refuses_nothing(void) {
+static void refuses_empty_matrices(void) {
   rill_stream stream = new_stream("nothing");
   const rill_launch launch = rill_kernels_sgemm(0, 5);
   assert_fails(sgemm_launch(stream, &launch, 0, 5, 5, 1.0f, NULL, 5, NULL, 5, 0.0f, NULL, 5),
@@ -174,4 +174,4 @@ static void refuses_nothing(void) {
 }
 
 TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles), TEST(small_tiles), TEST(random_problems),
-                     TEST(refuses_nothing))
+                     TEST(refuses_empty_matrices))

@@ -9,7 +9,7 @@ static void expect(rill_launch launch, uint32_t blocks, uint32_t block_x, uint32
   assert_true(launch.block.y == block_y || (launch.block.y == 0 && block_y == 1));
 }
 
-static void cover_everything(void) {
+static void shapes_cover_everything(void) {
   expect(rill_kernels_wide(1, 4, 256), 1, 256, 1);
   expect(rill_kernels_wide(1024, 4, 256), 1, 256, 1);
   expect(rill_kernels_wide(1025, 4, 256), 2, 256, 1);
@@ -35,7 +35,7 @@ static void cover_everything(void) {
 }
 
 /* 0 blocks, or more than any device has: a launch refuses both. */
-static void too_much_and_nothing_have_no_grid(void) {
+static void empty_and_too_large_sizes_have_no_grid(void) {
   assert_int_equal(rill_kernels_wide(UINT64_MAX, 4, 32).grid.x, UINT32_MAX);
   expect(rill_kernels_tiles(UINT64_MAX, 8), 0, 256, 1);
   expect(rill_kernels_sgemm(UINT64_MAX, UINT64_MAX), 0, 128, 1);
@@ -48,4 +48,4 @@ static void too_much_and_nothing_have_no_grid(void) {
   assert_int_equal(rill_kernels_histogram(1, UINT32_MAX, 1).shared_mem_bytes, UINT32_MAX);
 }
 
-TESTS_ONCE("shapes of launches", TEST(cover_everything), TEST(too_much_and_nothing_have_no_grid))
+TESTS_ONCE("shapes of launches", TEST(shapes_cover_everything), TEST(empty_and_too_large_sizes_have_no_grid))

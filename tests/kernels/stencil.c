@@ -58,11 +58,11 @@ static const rill_dim3 blocks[] = { { 64, 4, 1 }, { 32, 8, 1 }, { 5, 3, 1 } };
       }                                                                                                             \
     }                                                                                                               \
   }                                                                                                                 \
-  static void in_a_plane_##SUFFIX(void) { check_all_##SUFFIX(false); }                                              \
-  static void in_space_##SUFFIX(void) { check_all_##SUFFIX(true); }
+  static void two_dimensions_##SUFFIX(void) { check_all_##SUFFIX(false); }                                          \
+  static void three_dimensions_##SUFFIX(void) { check_all_##SUFFIX(true); }
 
 STENCIL_TESTS(f32, float, fmaf, random_floats)
 STENCIL_TESTS(f64, double, fma, random_doubles)
 
-TESTS_ON_EACH_DEVICE("kernels stencil", TEST(in_a_plane_f32), TEST(in_a_plane_f64), TEST(in_space_f32),
-                     TEST(in_space_f64))
+TESTS_ON_EACH_DEVICE("kernels stencil", TEST(two_dimensions_f32), TEST(two_dimensions_f64), TEST(three_dimensions_f32),
+                     TEST(three_dimensions_f64))

@@ -125,7 +125,7 @@ static void before_the_first_use(void) {
 }
 
 /* The parent has looked for devices and no more. */
-static void after_a_look(void) {
+static void after_a_device_search(void) {
   if (THREADS_CHECKED) return;
   rill_device device;
   life_begin();
@@ -464,7 +464,7 @@ static void with_graphs_in_use(void) {
 }
 
 /* What was deferred in the parent, whose held work the child does not have, goes in the child. */
-static void with_memory_put_off(void) {
+static void with_deferred_memory(void) {
   if (THREADS_CHECKED) return;
   rill_stream held, recorder;
   rill_event event;
@@ -553,9 +553,9 @@ static void from_a_fresh_thread(void) {
 
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(before_the_first_use), MODE(after_a_look),         MODE(after_the_cpu_alone), MODE(with_work_pending),
-    MODE(child_exits_in_order), MODE(children_of_children), MODE(errors_stay_apart),   MODE(with_pools_in_use),
-    MODE(with_memory_put_off),  MODE(with_graphs_in_use),   MODE(from_many_threads),   MODE(while_threads_wait),
+    MODE(before_the_first_use), MODE(after_a_device_search), MODE(after_the_cpu_alone), MODE(with_work_pending),
+    MODE(child_exits_in_order), MODE(children_of_children),  MODE(errors_stay_apart),   MODE(with_pools_in_use),
+    MODE(with_deferred_memory), MODE(with_graphs_in_use),    MODE(from_many_threads),   MODE(while_threads_wait),
     MODE(from_a_fresh_thread),
   };
   return RUN_MODES("fork", argc, argv, modes);

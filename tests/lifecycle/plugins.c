@@ -39,7 +39,7 @@ static void check_sum(rill_stream stream, uint32_t sum) {
 }
 
 /* Again and again, at whatever address the loader puts it. */
-static void comes_and_goes(void) {
+static void can_be_opened_and_closed_repeatedly(void) {
   rill_stream stream = new_stream("stream");
   for (unsigned i = 1; i <= 20; i++) {
     struct opened plugin = open_plugin();
@@ -51,7 +51,7 @@ static void comes_and_goes(void) {
 }
 
 /* Closed with its kernels waiting to run. */
-static void goes_before_its_work_is_done(void) {
+static void can_be_closed_before_its_work_is_done(void) {
   rill_stream stream = new_stream("stream"), held = new_stream("held");
   rill_event first = new_event("first");
   struct opened plugin = open_plugin();
@@ -67,7 +67,7 @@ static void goes_before_its_work_is_done(void) {
 }
 
 /* Handles of its kernels work on without it. */
-static void goes_before_its_handles(void) {
+static void can_be_closed_before_its_handles(void) {
   rill_stream stream = new_stream("stream");
   struct opened plugin = open_plugin();
   rill_module module;
@@ -89,8 +89,9 @@ static void goes_before_its_handles(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test tests[] = { TEST(comes_and_goes), TEST(goes_before_its_work_is_done),
-                                       TEST(goes_before_its_handles) };
+  static const struct test tests[] = { TEST(can_be_opened_and_closed_repeatedly),
+                                       TEST(can_be_closed_before_its_work_is_done),
+                                       TEST(can_be_closed_before_its_handles) };
   if (argc != 2) {
     (void)fprintf(stderr, "usage: %s PLUGIN\n", argv[0]);
     return 2;

@@ -139,7 +139,7 @@ static const char *asks_first(unsigned index, void *shared) {
   return NULL;
 }
 
-static void every_thread_asks_for_another(void) {
+static void every_thread_opens_another_device(void) {
   static rill_device got[THREADS];
   static const int32_t numbers[NAMES] = { 4, 3, 0, 3, 2, 1, 0, 0 };
   run_threads(THREADS, asks_first, got);
@@ -150,10 +150,10 @@ static void every_thread_asks_for_another(void) {
   }
 }
 
-static void first_questions_at_once(void) {
+static void first_queries_at_once(void) {
   for (unsigned i = 0; i < scaled(10); i++) {
     static struct child child;
-    run_child("every_thread_asks_for_another", NULL, 0, &child);
+    run_child("every_thread_opens_another_device", NULL, 0, &child);
     if (child.exit_code != 0) fail_msg("%s\n%s", child_end(&child), child.output);
   }
 }
@@ -191,7 +191,7 @@ static void other_devices_need_not_wait(void) {
 }
 
 /* C1.10: the child's question is answered, and its other devices are there. */
-static void a_fork_meanwhile(void) {
+static void a_fork_during_a_library_start(void) {
   if (THREADS_CHECKED) return;
   rill_device got, device;
   struct background *waiting = start_threads(1, open_cuda, &got);
@@ -260,11 +260,11 @@ int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(numbers_do_not_depend_on_the_order),
     MODE_WITH(other_devices_need_not_wait, "RILL_FAKE_HANG=cuInit"),
-    MODE_WITH(a_fork_meanwhile, "RILL_FAKE_HANG=cuInit"),
+    MODE_WITH(a_fork_during_a_library_start, "RILL_FAKE_HANG=cuInit"),
     MODE_WITH(a_fork_while_a_device_starts, "RILL_FAKE_HANG=cuDevicePrimaryCtxRetain"),
   };
-  static const struct mode children[] = { MODE(opens_one), MODE(every_thread_asks_for_another) };
-  static const struct test tests[] = { TEST(opens_no_more_than_it_needs), TEST(first_questions_at_once) };
+  static const struct mode children[] = { MODE(opens_one), MODE(every_thread_opens_another_device) };
+  static const struct test tests[] = { TEST(opens_no_more_than_it_needs), TEST(first_queries_at_once) };
   for (int i = 0; argc > 1 && i < 2; i++) {
     if (strcmp(argv[1], children[i].name) == 0) return RUN_MODES("the search for devices", argc, argv, children);
   }

@@ -67,7 +67,7 @@ static unsigned count_files_left(void) {
 /* ---- the exporter is killed ---- */
 
 /* At any moment: while it exports, or between. */
-static void child_exports_for_ever(void) {
+static void child_exports_without_end(void) {
   for (;;) {
     rill_ipc_handle handle;
     uint32_t *p;
@@ -82,7 +82,7 @@ static void child_exports_for_ever(void) {
 static void exporters_may_be_killed_at_any_moment(void) {
   if (!shares_memory()) return;
   for (unsigned round = 0; round < scaled(10); round++) {
-    struct peer *peer = peer_start("child_exports_for_ever");
+    struct peer *peer = peer_start("child_exports_without_end");
     rill_ipc_handle handle;
     uint32_t *p;
     for (unsigned i = 0; i <= round; i++) peer_receive(peer, &handle, sizeof handle);
@@ -105,7 +105,7 @@ static void child_exports_and_waits(void) {
 }
 
 /* No driver promises it. */
-static void what_is_open_outlives_its_exporter_on_the_cpu(void) {
+static void open_memory_outlives_its_exporter_on_the_cpu(void) {
   rill_ipc_handle handle;
   uint32_t *p, *again;
   if (dut.gpu) return;
@@ -215,7 +215,7 @@ static bool child_of_fork(const rill_ipc_handle *handle, uint32_t *p) {
 }
 
 /* C1.10 */
-static void children_of_fork_are_other_processes(void) {
+static void a_forked_child_is_another_process(void) {
   rill_ipc_handle handle;
   if (!shares_memory()) return;
   uint32_t *p = new_words(65);
@@ -241,7 +241,7 @@ static void child_finds_nothing(void) {
 }
 
 /* A child that lives on keeps the file of what the parent freed, but nobody finds it. */
-static void children_of_fork_keep_nothing_open_to_others(void) {
+static void a_forked_child_exposes_nothing(void) {
   rill_ipc_handle handle;
   int ends[2];
   char none;
@@ -265,14 +265,17 @@ static void children_of_fork_keep_nothing_open_to_others(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test roles[] = { TEST(child_exports_for_ever),     TEST(child_exports_and_waits),
+  static const struct test roles[] = { TEST(child_exports_without_end),  TEST(child_exports_and_waits),
                                        TEST(child_opens_from_elsewhere), TEST(child_opens_and_waits),
                                        TEST(child_is_refused),           TEST(child_finds_nothing) };
   static const struct test tests[] = {
-    TEST(exporters_may_be_killed_at_any_moment),        TEST(what_is_open_outlives_its_exporter_on_the_cpu),
-    TEST(neither_directory_nor_environment_matters),    TEST(importers_may_be_killed),
-    TEST(others_cannot_open_what_the_cpu_shares),       TEST(children_of_fork_are_other_processes),
-    TEST(children_of_fork_keep_nothing_open_to_others),
+    TEST(exporters_may_be_killed_at_any_moment),
+    TEST(open_memory_outlives_its_exporter_on_the_cpu),
+    TEST(neither_directory_nor_environment_matters),
+    TEST(importers_may_be_killed),
+    TEST(others_cannot_open_what_the_cpu_shares),
+    TEST(a_forked_child_is_another_process),
+    TEST(a_forked_child_exposes_nothing),
   };
   if (argc > 1) return PEER_MAIN(argv[1], roles);
   return RUN_ON_EACH_DEVICE("sharing between processes", tests);

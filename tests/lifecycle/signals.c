@@ -107,7 +107,7 @@ static void check_limited(rill_status (*wait)(struct waiter *)) {
   assert_true(atomic_load(&handled) > 0);
 }
 
-static void waits_go_on(void) {
+static void waits_continue(void) {
   check_endless(wait_for_stream);
   check_endless(wait_for_event);
   check_endless(wait_for_device);
@@ -122,7 +122,7 @@ static void limits_hold(void) {
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(waits_go_on), TEST(limits_hold) };
+  static const struct test tests[] = { TEST(waits_continue), TEST(limits_hold) };
   const struct sigaction action = { .sa_handler = handle }; /* no SA_RESTART: system calls are interrupted */
   (void)sigaction(SIGUSR1, &action, NULL);
   life_begin();

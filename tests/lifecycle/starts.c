@@ -119,14 +119,14 @@ static bool is_built(const char *backend) {
 }
 
 /* What the loader says of files that are no libraries. */
-static void libraries_that_are_none(void) {
+static void files_that_are_not_libraries(void) {
   if (!is_built("cuda") || !is_built("hip")) return;
   make_directory(NULL);
   check_search(directory, "file too short"); /* shorter than a library's first header */
 }
 
 /* A library without a single function of the vendor. */
-static void libraries_of_another_kind(void) {
+static void unrelated_libraries(void) {
   Dl_info info;
   void *address;
   uint32_t (*const function)(void) = rill_version;
@@ -138,7 +138,7 @@ static void libraries_of_another_kind(void) {
 }
 
 /* What the fake can be set to, and what the reason then has to say. */
-static void refusals_at_the_start(void) {
+static void failures_of_initialization(void) {
   const char *init = strcmp(vendor(), "cuda") == 0 ? "cuInit" : "hipInit";
   const char *count = strcmp(vendor(), "cuda") == 0 ? "cuDeviceGetCount" : "hipGetDeviceCount";
   const char *mask = strcmp(vendor(), "cuda") == 0 ? "CUDA_VISIBLE_DEVICES" : "HIP_VISIBLE_DEVICES";
@@ -221,8 +221,9 @@ int main(int argc, char **argv) {
   static const struct mode children[] = { MODE(no_device), MODE(falls_back_to_the_cpu), MODE(with_the_real_library),
                                           MODE(first_calls_of_64_threads) };
   static const struct test tests[] = {
-    TEST(libraries_that_are_none), TEST(libraries_of_another_kind), TEST(refusals_at_the_start),
-    TEST(the_real_library),        TEST(first_calls_at_once),
+    TEST(files_that_are_not_libraries), TEST(unrelated_libraries),
+    TEST(failures_of_initialization),   TEST(the_real_library),
+    TEST(first_calls_at_once),
   };
   if (argc > 1) return RUN_MODES("the start of a process", argc, argv, children);
   return RUN_ONCE("the start of a process", tests);

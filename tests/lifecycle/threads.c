@@ -151,5 +151,5 @@ int main(void) {
   static const struct test tests[] = { TEST(short_threads_leave_nothing), TEST(objects_leave_nothing),
                                        TEST(released_work_leaves_nothing), TEST(a_canceled_thread_leaves_no_lock) };
   life_begin();
-  return RUN_ONCE("what stays", tests);
+  return RUN_ONCE("what threads leave", tests);
 }

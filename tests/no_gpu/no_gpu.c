@@ -29,7 +29,7 @@ static void the_cpu_is_always_there(void) {
   assert_true(rill_device_equal(device, last));
 }
 
-static void no_device_is_the_cpu(void) {
+static void the_default_device_is_the_cpu(void) {
   if (has_gpu()) return;
   rill_device device, cpu;
   assert_ok(rill_device_open(NULL, &device));
@@ -95,7 +95,7 @@ static void says_the_same_every_time(void) {
 }
 
 /* RILL_DEVICE is asked for by NULL, and its failures name it. */
-static void the_environment_is_blamed(void) {
+static void failures_name_the_environment(void) {
   rill_device device = { 1 };
   assert_int_equal(setenv("RILL_DEVICE", "nonsense", 1), 0);
   assert_fails(rill_device_open(NULL, &device), RILL_ERROR_NOT_FOUND);
@@ -110,7 +110,7 @@ static void the_environment_is_blamed(void) {
 }
 
 /* C1.9: a whole program on what there is. */
-static void programs_run(void) {
+static void a_complete_program_runs(void) {
   rill_device device;
   rill_stream first, second;
   rill_event event;
@@ -133,6 +133,6 @@ static void programs_run(void) {
   assert_ok(rill_stream_release(second));
 }
 
-TESTS_ONCE("no GPU", TEST(the_cpu_is_always_there), TEST(no_device_is_the_cpu), TEST(says_why_there_is_no_cuda),
-           TEST(says_why_there_is_no_hip), TEST(says_why_there_is_no_gpu), TEST(says_the_same_every_time),
-           TEST(the_environment_is_blamed), TEST(programs_run))
+TESTS_ONCE("no GPU", TEST(the_cpu_is_always_there), TEST(the_default_device_is_the_cpu),
+           TEST(says_why_there_is_no_cuda), TEST(says_why_there_is_no_hip), TEST(says_why_there_is_no_gpu),
+           TEST(says_the_same_every_time), TEST(failures_name_the_environment), TEST(a_complete_program_runs))

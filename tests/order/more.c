@@ -350,11 +350,11 @@ static const struct planted bugs[] = {
 };
 enum { BUGS = sizeof bugs / sizeof *bugs };
 
-static void each_is_reported(void) {
+static void each_mistake_is_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], false);
 }
 
-static void none_is_in_its_right_form(void) {
+static void corrected_programs_are_not_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], true);
 }
 
@@ -425,7 +425,7 @@ static void an_event_outlives_its_stream(struct rig *r) {
   copy(r->b, r->pinned, r->device, N);
 }
 
-static void nothing_is_said_of_what_is_right(void) {
+static void correct_programs_are_not_reported(void) {
   static const struct planted programs[] = {
     PLANTED(pageable_memory_is_taken_at_once, ""),
     PLANTED(all_only_read, ""),
@@ -438,5 +438,5 @@ static void nothing_is_said_of_what_is_right(void) {
   for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) run_bug(&programs[i], true);
 }
 
-TESTS_ON_EACH_DEVICE("RILL_CHECK=order, more", TEST(each_is_reported), TEST(none_is_in_its_right_form),
-                     TEST(nothing_is_said_of_what_is_right))
+TESTS_ON_EACH_DEVICE("RILL_CHECK=order, more", TEST(each_mistake_is_reported),
+                     TEST(corrected_programs_are_not_reported), TEST(correct_programs_are_not_reported))

@@ -413,15 +413,15 @@ static const struct planted bugs[] = {
 };
 enum { BUGS = sizeof bugs / sizeof *bugs };
 
-static void each_is_reported(void) {
+static void each_mistake_is_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], false);
 }
 
-static void none_is_in_its_right_form(void) {
+static void corrected_programs_are_not_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], true);
 }
 
-static void one_report_for_each(void) {
+static void each_mistake_is_reported_once(void) {
   struct rig r = { .a = new_stream("again a"), .b = new_stream("again b") };
   void *device = NULL;
   assert_ok(rill_alloc(dut.device, N, RILL_MEMORY_DEVICE, &device));
@@ -439,5 +439,5 @@ static void one_report_for_each(void) {
   assert_ok(rill_free(device));
 }
 
-TESTS_ON_EACH_DEVICE("RILL_CHECK=order", TEST(each_is_reported), TEST(none_is_in_its_right_form),
-                     TEST(one_report_for_each))
+TESTS_ON_EACH_DEVICE("RILL_CHECK=order", TEST(each_mistake_is_reported), TEST(corrected_programs_are_not_reported),
+                     TEST(each_mistake_is_reported_once))

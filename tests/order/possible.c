@@ -96,7 +96,7 @@ static const char *run_watched(const char *name, void (*run)(struct rig *r)) {
   return said;
 }
 
-static void is_possible_at_most(void) {
+static void is_at_most_possible(void) {
   const bool all = rill_check_is_on("order:all");
   for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) {
     const char *said = run_watched(programs[i].name, programs[i].run);
@@ -114,7 +114,7 @@ static void race_at_a_gate(struct rig *r) {
   assert_ok(rill_stream_synchronize(r->a));
 }
 
-static void a_gate_that_opens_hides_nothing(void) {
+static void an_opening_gate_hides_nothing(void) {
   if (given_out) skip_because("a native handle was given out");
   const char *said = run_watched("open", race_at_a_gate);
   assert_non_null(strstr(said, "is not ordered after the fill"));
@@ -129,7 +129,7 @@ static void two_readers(struct rig *r) {
   assert_ok(wait_for_flag_launch(r->b, &one_thread, r->counter, 0, TIMEOUT_NS, (unsigned *)r->pinned));
 }
 
-static void readers_are_left_alone(void) { assert_string_equal(run_watched("readers", two_readers), ""); }
+static void readers_are_not_reported(void) { assert_string_equal(run_watched("readers", two_readers), ""); }
 
 /* Other code may synchronize with a stream whose native handle it has, and with the device. */
 static void native_race(struct rig *r) {
@@ -139,7 +139,7 @@ static void native_race(struct rig *r) {
   fill(r->b, r->device);
 }
 
-static void other_code_may_order(void) {
+static void other_code_may_order_work(void) {
   if (!dut.gpu) skip_because("the cpu has no native handles");
   const char *said = run_watched("native", native_race);
   given_out = true;
@@ -150,5 +150,5 @@ static void other_code_may_order(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("RILL_CHECK=order:all", TEST(is_possible_at_most), TEST(a_gate_that_opens_hides_nothing),
-                     TEST(readers_are_left_alone), TEST(other_code_may_order))
+TESTS_ON_EACH_DEVICE("RILL_CHECK=order:all", TEST(is_at_most_possible), TEST(an_opening_gate_hides_nothing),
+                     TEST(readers_are_not_reported), TEST(other_code_may_order_work))

@@ -252,7 +252,7 @@ static void skip_unless_checked(void) {
   if (dut.gpu) skip_because("only kernels on the cpu tell what they access");
 }
 
-static void each_is_reported(void) {
+static void each_mistake_is_reported(void) {
   skip_unless_checked();
   for (unsigned i = 0; i < BUGS; i++) {
     const char *said = run_watched(bugs[i].name, false, bugs[i].run);
@@ -261,7 +261,7 @@ static void each_is_reported(void) {
   }
 }
 
-static void none_is_in_its_right_form(void) {
+static void corrected_programs_are_not_reported(void) {
   skip_unless_checked();
   for (unsigned i = 0; i < BUGS; i++) {
     const char *said = run_watched(bugs[i].name, true, bugs[i].run);
@@ -269,7 +269,7 @@ static void none_is_in_its_right_form(void) {
   }
 }
 
-static void what_may_be_right_is_not_reported(void) {
+static void possibly_correct_programs_are_not_reported(void) {
   skip_unless_checked();
   for (unsigned i = 0; i < SILENT; i++) {
     const char *said = run_watched(silent[i].name, false, silent[i].run);
@@ -277,5 +277,5 @@ static void what_may_be_right_is_not_reported(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("RILL_CHECK=order:precise", TEST(each_is_reported), TEST(none_is_in_its_right_form),
-                     TEST(what_may_be_right_is_not_reported))
+TESTS_ON_EACH_DEVICE("RILL_CHECK=order:precise", TEST(each_mistake_is_reported),
+                     TEST(corrected_programs_are_not_reported), TEST(possibly_correct_programs_are_not_reported))

@@ -420,7 +420,7 @@ static void run_with_seed(const char *mode, unsigned seed, unsigned wrong[PROGRA
   }
 }
 
-static void each_missing_wait_shows(void) {
+static void each_missing_wait_gives_wrong_data(void) {
   unsigned wrong[PROGRAMS] = { 0 }, missed = 0;
   for (unsigned seed = 1; seed <= WRONG_SEEDS; seed++) run_with_seed("wrong", seed, wrong);
   for (size_t i = 0; i < PROGRAMS; i++) {
@@ -430,7 +430,7 @@ static void each_missing_wait_shows(void) {
   assert_int_equal(missed, 0);
 }
 
-static void right_programs_have_right_data(void) {
+static void correct_programs_have_correct_data(void) {
   unsigned wrong[PROGRAMS] = { 0 };
   for (unsigned seed = 1; seed <= RIGHT_SEEDS; seed++) run_with_seed("right", seed, wrong);
   for (size_t i = 0; i < PROGRAMS; i++) assert_int_equal(wrong[i], 0);
@@ -438,6 +438,7 @@ static void right_programs_have_right_data(void) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return run_all(strcmp(argv[1], "right") == 0);
-  static const struct test tests[] = { TEST(each_missing_wait_shows), TEST(right_programs_have_right_data) };
+  static const struct test tests[] = { TEST(each_missing_wait_gives_wrong_data),
+                                       TEST(correct_programs_have_correct_data) };
   return RUN_ONCE("RILL_CPU_SCHEDULE, planted mistakes", tests);
 }

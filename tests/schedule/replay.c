@@ -129,7 +129,7 @@ static void a_seed_gives_the_same_order(void) {
   assert_int_equal(different, SEEDS);
 }
 
-static void a_seed_of_the_clock_is_printed(void) {
+static void a_seed_from_the_clock_is_printed(void) {
   static struct child child, again;
   char value[64] = "";
   run_with("program", "seed", &child);
@@ -139,7 +139,7 @@ static void a_seed_of_the_clock_is_printed(void) {
   assert_string_equal(child.output, again.output);
 }
 
-static void what_is_no_schedule_is_named(void) {
+static void invalid_schedules_are_named(void) {
   static struct child child;
   const char *const wrong[] = { "seeds:1", "seed:", "seed:1x", "seed:-1", "seed:99999999999999999999", "1" };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -155,7 +155,7 @@ static void what_is_no_schedule_is_named(void) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return strcmp(argv[1], "program") == 0 ? run_program() : open_device();
-  static const struct test tests[] = { TEST(a_seed_gives_the_same_order), TEST(a_seed_of_the_clock_is_printed),
-                                       TEST(what_is_no_schedule_is_named) };
+  static const struct test tests[] = { TEST(a_seed_gives_the_same_order), TEST(a_seed_from_the_clock_is_printed),
+                                       TEST(invalid_schedules_are_named) };
   return RUN_ONCE("RILL_CPU_SCHEDULE", tests);
 }

@@ -56,7 +56,7 @@ static const char *do_part(unsigned index, void *user) {
   return why;
 }
 
-static void builds_on_nothing_that_has_gone(void) {
+static void refuses_to_build_on_removed_nodes(void) {
   struct aborting shared = { .stream = new_stream("capturing") };
   size_t nodes = 0, edges = 0;
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
@@ -102,7 +102,7 @@ static const char *do_execution_part(unsigned index, void *user) {
   return why;
 }
 
-static void executes_nothing_that_has_gone(void) {
+static void does_not_execute_removed_nodes(void) {
   struct aborting shared = { .stream = new_stream("capturing") };
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   assert_ok(rill_graph_create(dut.device, &shared.graph));
@@ -111,4 +111,4 @@ static void executes_nothing_that_has_gone(void) {
   assert_ok(rill_graph_release(shared.graph));
 }
 
-TESTS_ON_EACH_DEVICE("graph_aborts", TEST(builds_on_nothing_that_has_gone), TEST(executes_nothing_that_has_gone))
+TESTS_ON_EACH_DEVICE("graph_aborts", TEST(refuses_to_build_on_removed_nodes), TEST(does_not_execute_removed_nodes))

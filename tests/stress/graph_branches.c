@@ -197,7 +197,7 @@ static void run_round(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-static void nodes_come_after_those_before_them(void) {
+static void nodes_run_after_their_dependencies(void) {
   const char *text = getenv("RILL_STRESS_SEED");
   const unsigned first = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 1;
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH_UPDATE, NULL)) skip_because("graphs are not changed here");
@@ -270,5 +270,5 @@ static void one_object_is_updated_a_thousand_times(void) {
   assert_ok(rill_free(wide.sums));
 }
 
-TESTS_ON_EACH_DEVICE("stress: branches of graphs", TEST(nodes_come_after_those_before_them),
+TESTS_ON_EACH_DEVICE("stress: graph branches", TEST(nodes_run_after_their_dependencies),
                      TEST(one_object_is_updated_a_thousand_times))

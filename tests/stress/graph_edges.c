@@ -172,7 +172,7 @@ static void abort_capture(rill_stream stream) {
   assert_ok(rill_stream_capture_abort(stream));
 }
 
-static void edges_are_those_of_a_model(void) {
+static void edges_match_a_model(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   rill_stream stream = new_stream("stream");
   for (unsigned round = 0; round < scaled(400); round++) {
@@ -213,7 +213,7 @@ struct place {
   uint64_t nodes;
 };
 
-static void captured_edges_are_those_of_a_model(void) {
+static void captured_edges_match_a_model(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   rill_stream streams[STREAMS];
   rill_event events[EVENTS];
@@ -255,7 +255,7 @@ static void captured_edges_are_those_of_a_model(void) {
 
 /* Two streams that wait for one another without end are at one node, by as many waits: nothing goes down all of them at
  * once, neither when a node is added nor when they are forgotten. */
-static void streams_wait_for_each_other_without_end(void) {
+static void streams_wait_for_each_other_many_times(void) {
   enum { WAITS = 200000 };
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -283,5 +283,5 @@ static void streams_wait_for_each_other_without_end(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("graph_edges", TEST(edges_are_those_of_a_model), TEST(captured_edges_are_those_of_a_model),
-                     TEST(streams_wait_for_each_other_without_end))
+TESTS_ON_EACH_DEVICE("graph_edges", TEST(edges_match_a_model), TEST(captured_edges_match_a_model),
+                     TEST(streams_wait_for_each_other_many_times))

@@ -259,7 +259,7 @@ static void run_round(void) {
   assert_ok(rill_graph_release(all.graph));
 }
 
-static void edited_graphs_are_those_of_a_model(void) {
+static void edited_graphs_match_a_model(void) {
   const char *text = getenv("RILL_STRESS_SEED");
   const unsigned first = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 1;
   rill_graph_node node;
@@ -331,4 +331,4 @@ static void threads_edit_one_graph(void) {
   assert_ok(rill_graph_release(editing.graph));
 }
 
-TESTS_ON_EACH_DEVICE("stress: edited graphs", TEST(edited_graphs_are_those_of_a_model), TEST(threads_edit_one_graph))
+TESTS_ON_EACH_DEVICE("stress: edited graphs", TEST(edited_graphs_match_a_model), TEST(threads_edit_one_graph))

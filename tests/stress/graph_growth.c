@@ -91,7 +91,7 @@ static void change_an_argument(unsigned number) {
   assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
 }
 
-static void changes_of_an_argument(void) {
+static void argument_changes_do_not_grow(void) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_graph graph;
   set_scene();
@@ -111,7 +111,7 @@ static void change_a_pageable_source(unsigned number) {
   assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
 }
 
-static void changes_of_a_pageable_source(void) {
+static void pageable_source_changes_do_not_grow(void) {
   rill_graph graph;
   set_scene();
   assert_ok(rill_graph_create(dut.device, &graph));
@@ -173,7 +173,7 @@ static void check_launches(unsigned made) {
   assert_int_equal(released, made);
 }
 
-static void updates_with_memory_and_children(void) {
+static void updates_do_not_grow(void) {
   set_scene();
   calls = released = 0;
   const rill_graph graph = new_large_graph(0);
@@ -192,7 +192,7 @@ static void replace_the_object(unsigned number) {
   assert_ok(rill_graph_exec_release(exec));
 }
 
-static void objects_in_place_of_others(void) {
+static void replaced_objects_do_not_grow(void) {
   set_scene();
   calls = released = 0;
   run_rounds(replace_the_object);
@@ -201,5 +201,5 @@ static void objects_in_place_of_others(void) {
   assert_int_equal(calls, scaled(1000));
 }
 
-TESTS_ON_EACH_DEVICE("growth of graphs", TEST(changes_of_an_argument), TEST(changes_of_a_pageable_source),
-                     TEST(updates_with_memory_and_children), TEST(objects_in_place_of_others))
+TESTS_ON_EACH_DEVICE("graph growth", TEST(argument_changes_do_not_grow), TEST(pageable_source_changes_do_not_grow),
+                     TEST(updates_do_not_grow), TEST(replaced_objects_do_not_grow))

@@ -181,7 +181,7 @@ static void end(void) {
   gates_forget();
 }
 
-static void launches_come_one_after_another(void) {
+static void launches_do_not_overlap(void) {
   const char *text = getenv("RILL_STRESS_SEED");
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   memset(&model, 0, sizeof model);
@@ -199,4 +199,4 @@ static void launches_come_one_after_another(void) {
   assert_ok(rill_free(model.scratch));
 }
 
-TESTS_ON_EACH_DEVICE("stress: orders of graphs", TEST(launches_come_one_after_another))
+TESTS_ON_EACH_DEVICE("stress: graph order", TEST(launches_do_not_overlap))

@@ -461,7 +461,7 @@ static const char *make_or_wait(unsigned index, void *user) {
 }
 
 /* C7.3: graphs are made and changed while other threads wait for the device and free memory. */
-static void goes_on_beside_waits(void) {
+static void graphs_are_built_beside_host_waits(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   run_threads(THREADS, make_or_wait, &dut.memory);
 }
@@ -493,7 +493,7 @@ static const char *free_all(unsigned index, void *user) {
 }
 
 /* G31: of two threads that free the same memory in a capture, one does: memory of the graph, and of others. */
-static void frees_once(void) {
+static void only_one_of_two_frees_succeeds(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   struct freeing freeing = { .stream = new_stream("capturing") };
   for (unsigned round = 0; round < scaled(600); round++) {
@@ -511,5 +511,5 @@ static void frees_once(void) {
   assert_completes(freeing.stream);
 }
 
-TESTS_ON_EACH_DEVICE("graphs", TEST(agrees_with_the_model), TEST(agrees_in_several_threads), TEST(frees_once),
-                     TEST(goes_on_beside_waits))
+TESTS_ON_EACH_DEVICE("graphs", TEST(agrees_with_the_model), TEST(agrees_in_several_threads),
+                     TEST(only_one_of_two_frees_succeeds), TEST(graphs_are_built_beside_host_waits))

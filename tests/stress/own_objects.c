@@ -46,7 +46,7 @@ static const char *storms(unsigned index, void *shared) {
   return NULL;
 }
 
-static void threads_do_not_disturb_each_other(void) { run_threads(THREADS, storms, NULL); }
+static void threads_do_not_affect_each_other(void) { run_threads(THREADS, storms, NULL); }
 
 static const char *allocates(unsigned index, void *shared) {
   (void)shared;
@@ -71,4 +71,4 @@ static const char *allocates(unsigned index, void *shared) {
 /* M22, C23 of the edge cases */
 static void threads_allocate_and_copy(void) { run_threads(THREADS, allocates, NULL); }
 
-TESTS_ON_EACH_DEVICE("stress: own objects", TEST(threads_do_not_disturb_each_other), TEST(threads_allocate_and_copy))
+TESTS_ON_EACH_DEVICE("stress: own objects", TEST(threads_do_not_affect_each_other), TEST(threads_allocate_and_copy))

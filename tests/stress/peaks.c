@@ -44,7 +44,7 @@ static void count(void *user, rill_status status) {
   if (status == RILL_OK) ++*(unsigned *)user;
 }
 
-static void a_long_queue_gives_its_memory_back(void) {
+static void a_long_queue_frees_its_memory(void) {
   if (dut.gpu) return;
   const unsigned calls = scaled(1000000);
   rill_stream stream = new_stream("stream");
@@ -125,7 +125,7 @@ static void check_staging(size_t size, size_t more) {
 }
 
 /* The call that would stage more than 256 MiB blocks until its stream has read the source. */
-static void what_is_staged_is_bounded(void) {
+static void staging_memory_is_bounded(void) {
   if (dut.gpu) return;
   check_staging(16 * MIB, 0);
 }
@@ -136,5 +136,5 @@ static void small_copies_are_counted(void) {
   check_staging(4096, 512);
 }
 
-TESTS_ON_EACH_DEVICE("stress: peaks", TEST(a_long_queue_gives_its_memory_back), TEST(what_is_staged_is_bounded),
+TESTS_ON_EACH_DEVICE("stress: peaks", TEST(a_long_queue_frees_its_memory), TEST(staging_memory_is_bounded),
                      TEST(small_copies_are_counted))

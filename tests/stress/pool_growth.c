@@ -45,7 +45,7 @@ static void run_all(bool fixed) {
   assert_int_equal(bounded, traffic_pattern_count);
 }
 
-static void few_sizes_take_twice_what_is_needed(void) { run_all(true); }
+static void few_sizes_take_at_most_twice_the_need(void) { run_all(true); }
 static void arbitrary_sizes_do_not_grow(void) { run_all(false); }
 
 /* A block whose last use is complete, among many that were freed earlier and wait; each on a stream of its own, or all
@@ -108,5 +108,5 @@ static void complete_blocks_are_found_among_waiting_ones(void) {
   find_among_waiting(true);
 }
 
-TESTS_ON_EACH_DEVICE("stress: pool growth", TEST(few_sizes_take_twice_what_is_needed),
+TESTS_ON_EACH_DEVICE("stress: pool growth", TEST(few_sizes_take_at_most_twice_the_need),
                      TEST(arbitrary_sizes_do_not_grow), TEST(complete_blocks_are_found_among_waiting_ones))

@@ -283,17 +283,18 @@ static void run_storm(uint64_t max_size, unsigned keeps_stream) {
   assert_ok(rill_pool_release(storm.pool));
 }
 
-static void memory_is_one_allocations_at_a_time(void) { run_storm(0, 200); }
+static void memory_belongs_to_one_allocation_at_a_time(void) { run_storm(0, 200); }
 
 /* So little that streams take it from one another all the time. */
-static void and_so_it_is_under_pressure(void) { run_storm(6 << 20, 200); }
+static void memory_stays_exclusive_under_pressure(void) { run_storm(6 << 20, 200); }
 
-static void and_with_streams_that_come_and_go(void) { run_storm(0, 4); }
+static void memory_stays_exclusive_when_streams_change(void) { run_storm(0, 4); }
 
 int main(void) {
   const char *seed = getenv("RILL_STRESS_SEED");
   storm.seed = seed != NULL ? (unsigned)strtoul(seed, NULL, 0) : 17;
-  static const struct test tests[] = { TEST(memory_is_one_allocations_at_a_time), TEST(and_so_it_is_under_pressure),
-                                       TEST(and_with_streams_that_come_and_go) };
+  static const struct test tests[] = { TEST(memory_belongs_to_one_allocation_at_a_time),
+                                       TEST(memory_stays_exclusive_under_pressure),
+                                       TEST(memory_stays_exclusive_when_streams_change) };
   return RUN_ON_EACH_DEVICE("stress: pools", tests);
 }

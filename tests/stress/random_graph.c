@@ -220,7 +220,7 @@ static void run_program(unsigned seed, unsigned steps) {
   finish(seed);
 }
 
-static void every_read_sees_what_the_model_says(void) {
+static void every_read_matches_the_model(void) {
   const char *text = getenv("RILL_STRESS_SEED");
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, READS, &model.seen));
   if (text != NULL) {
@@ -231,4 +231,4 @@ static void every_read_sees_what_the_model_says(void) {
   assert_ok(rill_free(model.seen));
 }
 
-TESTS_ON_EACH_DEVICE("stress: random graph", TEST(every_read_sees_what_the_model_says))
+TESTS_ON_EACH_DEVICE("stress: random graph", TEST(every_read_matches_the_model))

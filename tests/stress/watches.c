@@ -164,11 +164,11 @@ static const char *works(unsigned index, void *shared) {
   return NULL;
 }
 
-static void watches_are_notified_as_the_model_says(void) {
+static void watches_match_the_model(void) {
   for (unsigned round = 0; round < scaled(20); round++) {
     uint32_t seed = round * 104729 + 1;
     run_threads(THREADS, works, &seed);
   }
 }
 
-TESTS_ON_EACH_DEVICE("stress: watches", TEST(watches_are_notified_as_the_model_says))
+TESTS_ON_EACH_DEVICE("stress: watches", TEST(watches_match_the_model))

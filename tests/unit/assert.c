@@ -24,7 +24,7 @@ static void conditions_that_hold_are_evaluated_once(void) {
   assert_int_equal(evaluations, 1);
 }
 
-static void failure_says_what_did_not_hold_and_aborts(void) {
+static void failure_names_the_condition_and_aborts(void) {
   int ends[2], status = 0;
   char text[1024] = "";
   assert_int_equal(pipe(ends), 0);
@@ -53,4 +53,4 @@ static void failure_says_what_did_not_hold_and_aborts(void) {
 static void builds_without_checks_evaluate_nothing(void) { assert_int_equal(count_evaluations_without_checks(), 0); }
 
 TESTS_ONCE("core/object/assert.h", TEST(conditions_that_hold_are_evaluated_once),
-           TEST(failure_says_what_did_not_hold_and_aborts), TEST(builds_without_checks_evaluate_nothing))
+           TEST(failure_names_the_condition_and_aborts), TEST(builds_without_checks_evaluate_nothing))

@@ -6,7 +6,7 @@
 
 #include <rill/capture.h>
 
-static void is_refused_for_an_event_that_is_awaited(void) {
+static void is_refused_for_an_awaited_event(void) {
   rill_stream capturing = new_stream("capturing"), held = new_stream("held");
   rill_event event = new_event("to come");
   rill_graph graph = RILL_NULL_GRAPH;
@@ -27,7 +27,7 @@ static void is_refused_for_an_event_that_is_awaited(void) {
 }
 
 /* A record on a held stream takes the place of one in a capture. */
-static void is_replaced_by_a_record_that_is_held(void) {
+static void is_replaced_by_a_held_record(void) {
   rill_stream capturing = new_stream("capturing"), held = new_stream("held");
   rill_event event = new_event("captured, then held"), to_come = new_event("to come");
   rill_graph graph = RILL_NULL_GRAPH;
@@ -45,5 +45,4 @@ static void is_replaced_by_a_record_that_is_held(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("records in captures", TEST(is_refused_for_an_event_that_is_awaited),
-                     TEST(is_replaced_by_a_record_that_is_held))
+TESTS_ON_EACH_DEVICE("records in captures", TEST(is_refused_for_an_awaited_event), TEST(is_replaced_by_a_held_record))

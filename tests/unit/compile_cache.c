@@ -63,7 +63,7 @@ static void empty_folder(void) {
   (void)closedir(listing);
 }
 
-static void keeps_and_finds(void) {
+static void finds_what_it_stored(void) {
   empty_folder();
   assert_false(has(1, "one", 3));
   put(1, "one", 3);
@@ -76,7 +76,7 @@ static void keeps_and_finds(void) {
 }
 
 /* Every byte of a file, changed; every length; another one's file: none is believed, and none is kept. */
-static void believes_nothing_that_was_damaged(void) {
+static void rejects_damaged_files(void) {
   char path[400], other[400], bytes[200];
   empty_folder();
   put(1, "some code", 9);
@@ -126,7 +126,7 @@ static void stays_within_its_limit(void) {
 }
 
 /* A process that was ended in the middle leaves a file that no one takes for a result; old ones go. */
-static void removes_what_was_left_unfinished(void) {
+static void removes_unfinished_files(void) {
   char fresh[400], stale[400];
   empty_folder();
   (void)snprintf(fresh, sizeof fresh, "%s/.new-1-1", folder_path);
@@ -152,7 +152,7 @@ static void follows_no_links(void) {
   assert_false(has(1, "code", 4));
 }
 
-static void opens_only_what_is_the_users_own(void) {
+static void opens_only_files_of_the_user(void) {
   char path[128], below[256];
   (void)snprintf(path, sizeof path, "%s-open", folder_path);
   (void)snprintf(below, sizeof below, "%s/a/b", path);
@@ -223,9 +223,8 @@ static void serves_processes_at_once(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(keeps_and_finds),          TEST(believes_nothing_that_was_damaged),
-    TEST(stays_within_its_limit),   TEST(removes_what_was_left_unfinished),
-    TEST(follows_no_links),         TEST(opens_only_what_is_the_users_own),
+    TEST(finds_what_it_stored),     TEST(rejects_damaged_files), TEST(stays_within_its_limit),
+    TEST(removes_unfinished_files), TEST(follows_no_links),      TEST(opens_only_files_of_the_user),
     TEST(serves_processes_at_once),
   };
   (void)snprintf(folder_path, sizeof folder_path, "/tmp/rill-cache-XXXXXX");

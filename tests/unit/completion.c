@@ -23,14 +23,14 @@ static struct rill__completion known_work(void) {
   return work;
 }
 
-static void what_has_no_work_is_complete(void) {
+static void no_work_means_complete(void) {
   const struct rill__completion work = { .owner = NULL };
   assert_true(rill__completion_is_known(&work));
 }
 
 static void remembers_an_answer(void) { (void)known_work(); }
 
-static void new_work_makes_it_forget(void) {
+static void new_work_discards_the_answer(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {
     struct rill__completion work = known_work();
@@ -40,7 +40,7 @@ static void new_work_makes_it_forget(void) {
 }
 
 /* C4.2: whoever has seen work run, which the driver can have before the call returns, does not hear that it is done. */
-static void work_on_its_way_to_the_driver_counts(void) {
+static void work_not_yet_submitted_counts(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {
     struct rill__completion work = known_work();
@@ -56,7 +56,7 @@ static void work_on_its_way_to_the_driver_counts(void) {
   }
 }
 
-static void work_during_the_question_counts(void) {
+static void work_during_the_query_counts(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {
     struct rill__completion work = known_work();
@@ -69,7 +69,7 @@ static void work_during_the_question_counts(void) {
 }
 
 /* Two that submit at once: the end of one is not the end of both. */
-static void each_submission_counts_by_itself(void) {
+static void each_submission_counts_separately(void) {
   struct rill__completion work = known_work();
   rill__submission_begin(&work, &owner);
   rill__submission_begin(&work, &other);
@@ -82,7 +82,7 @@ static void each_submission_counts_by_itself(void) {
 }
 
 /* Of two that ask, the first asked before work that the second saw come. */
-static void an_older_question_does_not_answer_for_a_newer_one(void) {
+static void an_older_query_does_not_answer_a_newer_one(void) {
   struct rill__completion work = known_work();
   const struct rill__completion_query first = rill__query_completion(&work);
   submit(&work, &owner);
@@ -103,7 +103,7 @@ static void forgets_on_request(void) {
   assert_false(rill__completion_is_known(&work));
 }
 
-TESTS_ONCE("core/object/completion.h", TEST(what_has_no_work_is_complete), TEST(remembers_an_answer),
-           TEST(new_work_makes_it_forget), TEST(work_on_its_way_to_the_driver_counts),
-           TEST(work_during_the_question_counts), TEST(each_submission_counts_by_itself),
-           TEST(an_older_question_does_not_answer_for_a_newer_one), TEST(forgets_on_request))
+TESTS_ONCE("core/object/completion.h", TEST(no_work_means_complete), TEST(remembers_an_answer),
+           TEST(new_work_discards_the_answer), TEST(work_not_yet_submitted_counts), TEST(work_during_the_query_counts),
+           TEST(each_submission_counts_separately), TEST(an_older_query_does_not_answer_a_newer_one),
+           TEST(forgets_on_request))

@@ -50,4 +50,4 @@ static void the_most_urgent_stream_runs_first(void) {
   assert_string_equal(order, "0hHnlL");
 }
 
-TESTS_ON_EACH_DEVICE("the order of the cpu's streams", TEST(the_most_urgent_stream_runs_first))
+TESTS_ON_EACH_DEVICE("stream order on the cpu", TEST(the_most_urgent_stream_runs_first))

@@ -199,7 +199,7 @@ static void meet(const struct run *run) {
 
 /* When all workers have come, the first parts of each range were run by the same worker every time: that of its
  * number. */
-static void gives_workers_the_same_parts(void) {
+static void workers_run_the_same_parts_every_time(void) {
   struct cpu_queue *const queue = new_queue();
   assert_ok(rill_device_set_workers(dut.device, WORKERS));
   for (unsigned round = 0; round < scaled(20); round++) {
@@ -226,7 +226,7 @@ static void hold(const struct run *run) {
 }
 
 /* A worker that is busy with another queue all the time holds nothing up: its range is run by who is there. */
-static void takes_what_a_busy_worker_leaves(void) {
+static void others_run_the_parts_of_a_busy_worker(void) {
   struct cpu_queue *const busy = new_queue(), *const queue = new_queue();
   assert_ok(rill_device_set_workers(dut.device, WORKERS));
   struct notes blocks = { .parts = 1, .sharing = CPU_BY_PLACE, .in_between = hold };
@@ -246,5 +246,6 @@ static void takes_what_a_busy_worker_leaves(void) {
   assert_ok(rill_device_set_workers(dut.device, 0));
 }
 
-TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(workers_are_not_bound), TEST(gives_workers_the_same_parts),
-                     TEST(runs_each_part_once), TEST(takes_what_a_busy_worker_leaves))
+TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(workers_are_not_bound),
+                     TEST(workers_run_the_same_parts_every_time), TEST(runs_each_part_once),
+                     TEST(others_run_the_parts_of_a_busy_worker))

@@ -64,7 +64,7 @@ static void may_quote_the_last_error(void) {
   assert_string_equal(last_error().message, "it said \"number is 7\"");
 }
 
-static void long_texts_are_cut_and_ended(void) {
+static void long_texts_are_truncated_and_terminated(void) {
   char text[5000];
   memset(text, 'x', sizeof text - 1);
   text[sizeof text - 1] = '\0';
@@ -78,4 +78,4 @@ static void long_texts_are_cut_and_ended(void) {
 }
 
 TESTS_ONCE("core/object/error.h", TEST(require_names_function_message_and_hint), TEST(native_codes_are_reported),
-           TEST(try_passes_a_failure_on), TEST(may_quote_the_last_error), TEST(long_texts_are_cut_and_ended))
+           TEST(try_passes_a_failure_on), TEST(may_quote_the_last_error), TEST(long_texts_are_truncated_and_terminated))

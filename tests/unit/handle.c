@@ -46,7 +46,7 @@ static void the_last_release_ends_the_object(void) {
   assert_int_equal(retain_thing(id), RILL_ERROR_STALE_HANDLE);
 }
 
-static void releasing_zero_is_nothing(void) { assert_int_equal(release_thing(0), RILL_OK); }
+static void releasing_zero_does_nothing(void) { assert_int_equal(release_thing(0), RILL_OK); }
 
 static void borrowed_objects_are_not_counted(void) {
   struct thing *thing = new_thing(NULL);
@@ -60,7 +60,7 @@ static void borrowed_objects_are_not_counted(void) {
   rill__reclaim();
 }
 
-static void a_slot_is_used_again_with_the_next_generation(void) {
+static void a_slot_is_reused_with_the_next_generation(void) {
   const uint64_t first = new_thing(NULL)->base.id;
   assert_int_equal(release_thing(first), RILL_OK);
   rill__reclaim();
@@ -74,7 +74,7 @@ static void a_slot_is_used_again_with_the_next_generation(void) {
 }
 
 /* The slot's word is written by hand, as four thousand million generations would. */
-static void a_slot_whose_generations_are_used_up_retires(void) {
+static void a_slot_without_free_generations_is_retired(void) {
   const uint64_t first = new_thing(NULL)->base.id;
   assert_int_equal(release_thing(first), RILL_OK);
   rill__reclaim();
@@ -108,7 +108,7 @@ static void references_do_not_overflow(void) {
   assert_int_equal(release_thing(id), RILL_OK);
 }
 
-static void live_objects_can_be_revived_and_dead_ones_not(void) {
+static void only_live_objects_can_be_revived(void) {
   struct thing *thing = new_thing(NULL);
   const uint64_t id = thing->base.id;
   assert_true(rill__object_is_live(&thing->base));
@@ -173,7 +173,7 @@ static const char *reclaims_in_an_epoch_of_its_own(unsigned index, void *shared)
   return NULL;
 }
 
-static void later_calls_hold_nothing_up(void) {
+static void later_calls_do_not_delay_destruction(void) {
   unsigned before = things_destroyed;
   struct thing *thing = new_thing(NULL);
   rill__object_retire(&thing->base);
@@ -199,7 +199,7 @@ static const char *stays_inside(unsigned index, void *shared) {
 }
 
 /* However many are held up, and however often that was looked at: the first look after the call destroys them. */
-static void what_a_call_holds_up_goes_right_after_it(void) {
+static void objects_in_use_are_destroyed_right_after_the_call(void) {
   const unsigned before = things_destroyed;
   atomic_uint step = 0;
   struct background *inside = start_threads(1, stays_inside, &step);
@@ -214,7 +214,7 @@ static void what_a_call_holds_up_goes_right_after_it(void) {
   join_threads(inside);
 }
 
-static void an_object_may_postpone_its_end(void) {
+static void an_object_may_postpone_its_destruction(void) {
   const unsigned before = things_destroyed;
   struct thing *thing = new_thing(NULL);
   const uint64_t id = thing->base.id;
@@ -229,7 +229,7 @@ static void an_object_may_postpone_its_end(void) {
 }
 
 /* Each call tries all of a few. */
-static void a_few_that_are_postponed_are_all_tried(void) {
+static void a_few_postponed_objects_are_all_retried(void) {
   enum { REFUSALS = 40 };
   const unsigned before = things_destroyed;
   struct thing *things[RILL__POSTPONED_FEW];
@@ -248,7 +248,7 @@ static void a_few_that_are_postponed_are_all_tried(void) {
 }
 
 /* Of many, those that wait for a stream that the host has waited for, and by the way ever more of the others. */
-static void of_many_those_of_a_stream_are_tried(void) {
+static void many_postponed_objects_are_retried_by_stream(void) {
   enum { MANY = 300, STREAMS = 3, ENDLESS = 1 << 30 };
   const unsigned before = things_destroyed;
   static struct thing *things[MANY];
@@ -268,7 +268,7 @@ static void of_many_those_of_a_stream_are_tried(void) {
 }
 
 /* All that are done go, in some later calls at the latest. */
-static void of_many_all_go_in_turn(void) {
+static void many_postponed_objects_are_all_destroyed(void) {
   enum { MANY = 300 };
   const unsigned before = things_destroyed;
   for (unsigned i = 0; i < MANY; i++) {
@@ -297,7 +297,7 @@ static void release_another(struct rill__object *object) {
   rill__object_free(object);
 }
 
-static void what_goes_may_release_others(void) {
+static void destroyed_objects_may_release_others(void) {
   const unsigned before = things_destroyed;
   struct thing *thing = new_thing(NULL);
   retired_inside = new_thing(NULL);
@@ -338,7 +338,7 @@ static void recycled_objects_have_new_ids(void) {
 }
 
 /* More than a chunk of slots, all found, all gone. */
-static void many_live_at_once(void) {
+static void many_exist_at_once(void) {
   enum { MANY = 3 * RILL__CHUNK_SLOTS };
   static uint64_t ids[MANY];
   const unsigned before = things_destroyed;
@@ -361,12 +361,12 @@ static void names_are_labels_or_ids(void) {
 }
 
 TESTS_ONCE("core/object/handle.h", TEST(ids_carry_their_kind), TEST(says_what_is_wrong_with_an_id),
-           TEST(the_last_release_ends_the_object), TEST(releasing_zero_is_nothing),
-           TEST(borrowed_objects_are_not_counted), TEST(a_slot_is_used_again_with_the_next_generation),
-           TEST(a_slot_whose_generations_are_used_up_retires), TEST(references_do_not_overflow),
-           TEST(live_objects_can_be_revived_and_dead_ones_not), TEST(refs_hold_the_memory),
-           TEST(nothing_is_destroyed_inside_an_epoch), TEST(later_calls_hold_nothing_up),
-           TEST(what_a_call_holds_up_goes_right_after_it), TEST(an_object_may_postpone_its_end),
-           TEST(a_few_that_are_postponed_are_all_tried), TEST(of_many_those_of_a_stream_are_tried),
-           TEST(of_many_all_go_in_turn), TEST(what_goes_may_release_others), TEST(recycled_objects_have_new_ids),
-           TEST(many_live_at_once), TEST(names_are_labels_or_ids))
+           TEST(the_last_release_ends_the_object), TEST(releasing_zero_does_nothing),
+           TEST(borrowed_objects_are_not_counted), TEST(a_slot_is_reused_with_the_next_generation),
+           TEST(a_slot_without_free_generations_is_retired), TEST(references_do_not_overflow),
+           TEST(only_live_objects_can_be_revived), TEST(refs_hold_the_memory),
+           TEST(nothing_is_destroyed_inside_an_epoch), TEST(later_calls_do_not_delay_destruction),
+           TEST(objects_in_use_are_destroyed_right_after_the_call), TEST(an_object_may_postpone_its_destruction),
+           TEST(a_few_postponed_objects_are_all_retried), TEST(many_postponed_objects_are_retried_by_stream),
+           TEST(many_postponed_objects_are_all_destroyed), TEST(destroyed_objects_may_release_others),
+           TEST(recycled_objects_have_new_ids), TEST(many_exist_at_once), TEST(names_are_labels_or_ids))

@@ -50,7 +50,7 @@ static const char *storms(unsigned index, void *shared) {
   return NULL;
 }
 
-static void nothing_is_lost_or_found_wrongly(void) {
+static void no_object_is_lost_or_confused(void) {
   const unsigned before = things_destroyed;
   atomic_store(&made, SHARED);
   for (unsigned i = 0; i < SHARED; i++) {
@@ -81,7 +81,7 @@ static const char *releases_once(unsigned index, void *shared) {
   return NULL;
 }
 
-static void one_of_many_releases_wins(void) {
+static void only_one_of_many_releases_is_the_last(void) {
   for (unsigned i = 0; i < scaled(200); i++) {
     struct {
       uint64_t id;
@@ -92,5 +92,5 @@ static void one_of_many_releases_wins(void) {
   }
 }
 
-TESTS_ONCE("core/object/handle.h, under threads", TEST(nothing_is_lost_or_found_wrongly),
-           TEST(one_of_many_releases_wins))
+TESTS_ONCE("core/object/handle.h, under threads", TEST(no_object_is_lost_or_confused),
+           TEST(only_one_of_many_releases_is_the_last))

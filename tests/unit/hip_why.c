@@ -221,7 +221,7 @@ static void a_gpu_that_the_runtime_does_not_count(void) {
   end();
 }
 
-static void a_mask_that_was_named_is_not_named_again(void) {
+static void a_mask_is_named_only_once(void) {
   begin();
   add_all();
   assert_int_equal(setenv("HIP_VISIBLE_DEVICES", "7", 1), 0);
@@ -258,7 +258,7 @@ static void no_runtime(void) {
   end();
 }
 
-static void code_for_a_relative(void) {
+static void code_for_a_related_target(void) {
   static const struct gpu_target device = { "gfx1031" }, alone = { "gfx90a:sramecc+:xnack-" };
   char needs[128];
   assert_int_equal(gpu_vendor_fit(&device, "gfx1030"), 0);
@@ -275,8 +275,8 @@ static void code_for_a_relative(void) {
   assert_int_equal(unsetenv("HSA_OVERRIDE_GFX_VERSION"), 0);
 }
 
-TESTS_ONCE("why HIP counts no device", TEST(no_driver), TEST(a_container_without_the_device),
+TESTS_ONCE("why HIP finds no device", TEST(no_driver), TEST(a_container_without_the_device),
            TEST(a_container_without_render_nodes), TEST(a_container_that_hides_gpus), TEST(no_gpu_in_the_list),
            TEST(a_user_outside_the_group), TEST(a_group_without_a_name), TEST(another_mode),
-           TEST(a_gpu_that_the_runtime_does_not_count), TEST(a_mask_that_was_named_is_not_named_again),
-           TEST(fewer_than_the_kernel_lists), TEST(no_runtime), TEST(code_for_a_relative))
+           TEST(a_gpu_that_the_runtime_does_not_count), TEST(a_mask_is_named_only_once),
+           TEST(fewer_than_the_kernel_lists), TEST(no_runtime), TEST(code_for_a_related_target))

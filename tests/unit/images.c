@@ -196,7 +196,7 @@ static void refuses_compressed_bundles(void) {
 }
 
 /* One that is nothing but a seal, whose begin looks like an ELF file's. */
-static void refuses_a_seal_alone(void) {
+static void refuses_a_bare_seal(void) {
   unsigned char file[64] = "\177ELF\2\1\1";
   file[16] = 3, file[18] = 62;
   image_seal(file, sizeof file, NULL);
@@ -340,7 +340,7 @@ static struct elf make_cubin(size_t kernels, size_t name_bytes, size_t step) {
   return elf;
 }
 
-static void refuses_names_that_are_there_twice(void) {
+static void refuses_duplicate_names(void) {
   if (backend_named("cuda") == NULL) return;
   struct elf equal = make_cubin(400000, 4000, 0);
   assert_read("cuda", &equal, "its kernels 1 and 2 have the same name, \"kkk");
@@ -385,6 +385,6 @@ static void finds_each_of_many_kernels(void) {
 
 TESTS_ONCE("image formats", TEST(reads_every_form), TEST(refuses_every_truncation), TEST(survives_every_changed_byte),
            TEST(reads_text_as_it_is_written), TEST(reads_an_empty_fatbin), TEST(refuses_compressed_bundles),
-           TEST(refuses_a_seal_alone), TEST(generic_targets_stand_for_others), TEST(refuses_notes_that_overlap),
-           TEST(refuses_entries_that_overlap), TEST(refuses_names_that_are_there_twice),
-           TEST(reads_declarations_of_kernels), TEST(finds_each_of_many_kernels))
+           TEST(refuses_a_bare_seal), TEST(generic_targets_stand_for_others), TEST(refuses_notes_that_overlap),
+           TEST(refuses_entries_that_overlap), TEST(refuses_duplicate_names), TEST(reads_declarations_of_kernels),
+           TEST(finds_each_of_many_kernels))

@@ -31,7 +31,7 @@ static rill_status import_memory(struct rill__ipc_bytes content) {
     assert_says(text);                                                         \
   } while (0)
 
-static void looks_at_every_field(void) {
+static void checks_every_field(void) {
   FORGED(version, 2, RILL_ERROR_UNSUPPORTED, "version 2");
   FORGED(kind, RILL__IPC_EVENT, RILL_ERROR_INVALID_ARGUMENT, "an event");
   FORGED(kind, 77, RILL_ERROR_INVALID_ARGUMENT, "unknown");
@@ -66,7 +66,7 @@ static rill_status import_event(struct rill__ipc_bytes content) {
   } while (0)
 
 /* A device that shares no events says so before it looks. */
-static void looks_at_every_field_of_events(void) {
+static void checks_every_field_of_events(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL)) {
     FORGED_EVENT(size, 0, RILL_ERROR_UNSUPPORTED, "events of ");
     return;
@@ -83,7 +83,7 @@ static void looks_at_every_field_of_events(void) {
 }
 
 /* More than the device has. */
-static void looks_at_the_size(void) {
+static void checks_the_size(void) {
   FORGED(size, dut.info.memory_total + 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
   assert_says(dut.name);
 }
@@ -134,6 +134,6 @@ static void the_check_sees_every_byte(void) {
   }
 }
 
-TESTS_ON_EACH_DEVICE("core/device/ipc", TEST(looks_at_every_field), TEST(looks_at_every_field_of_events),
-                     TEST(looks_at_the_size), TEST(native_bytes_may_be_anything), TEST(bytes_may_be_anything),
+TESTS_ON_EACH_DEVICE("core/device/ipc", TEST(checks_every_field), TEST(checks_every_field_of_events),
+                     TEST(checks_the_size), TEST(native_bytes_may_be_anything), TEST(bytes_may_be_anything),
                      TEST(the_check_sees_every_byte))

@@ -128,7 +128,7 @@ static rill_status import(struct rill__ipc_bytes content, unsigned char **out) {
 static const int codes[] = { ENOMEM, EMFILE, EACCES };
 
 /* The first export of the process makes the number that tells it from others; without chance, of the time. */
-static void tells_processes_apart_without_chance(void) {
+static void distinguishes_processes_without_random_numbers(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
   fail_call(8, EAGAIN);
@@ -218,7 +218,7 @@ static void each_step_of_an_import_can_fail(void) {
 }
 
 /* Memory that stays shared is not given back to the allocator. */
-static void a_free_that_fails_can_be_made_again(void) {
+static void a_failed_free_can_be_retried(void) {
   unsigned char *p = new_memory(), *again;
   const struct held before = held_now();
   const struct rill__ipc_bytes content = exported(p);
@@ -236,7 +236,7 @@ static void a_free_that_fails_can_be_made_again(void) {
 }
 
 /* While a call goes on with memory, whoever frees it leaves that to the call. */
-static void memory_that_a_call_holds_is_freed_after_it(void) {
+static void memory_in_use_by_a_call_is_freed_after_it(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
   const struct held before = held_now();
@@ -260,7 +260,7 @@ static void memory_that_a_call_holds_is_freed_after_it(void) {
 }
 
 /* In any order. */
-static void what_was_exported_is_freed_in_any_order(void) {
+static void exports_are_freed_in_any_order(void) {
   enum { COUNT = 3 };
   static const unsigned orders[][COUNT] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 } };
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
@@ -278,7 +278,7 @@ static void what_was_exported_is_freed_in_any_order(void) {
 /* ---- handles that are not what they were, or never were ---- */
 
 /* I1, I9: neither the address nor the descriptor is enough. */
-static void what_was_freed_is_not_found_in_what_came_after(void) {
+static void freed_memory_is_not_found_in_its_successor(void) {
   unsigned char *first = new_memory(), *p;
   const struct held before = held_now();
   struct shared_file old_file, file;
@@ -317,7 +317,7 @@ static void import_forged(struct rill__ipc_bytes content, const struct shared_fi
   } while (0)
 
 /* I6, I8, I9 */
-static void looks_at_every_native_field(void) {
+static void checks_every_native_field(void) {
   unsigned char *p = new_memory();
   const struct rill__ipc_bytes content = exported(p);
   struct shared_file file;
@@ -345,7 +345,7 @@ static void looks_at_every_native_field(void) {
 }
 
 /* Descriptors of other things are not even opened. */
-static void opens_nothing_else(void) {
+static void opens_no_other_descriptors(void) {
   unsigned char *p = new_memory();
   const struct rill__ipc_bytes content = exported(p);
   struct shared_file file;
@@ -429,15 +429,15 @@ int main(void) {
   size = 2 * page + 100;
   rounded = 3 * page;
   static const struct test tests[] = {
-    TEST(tells_processes_apart_without_chance), /* the first */
+    TEST(distinguishes_processes_without_random_numbers), /* the first */
     TEST(each_step_of_an_export_can_fail),
     TEST(each_step_of_an_import_can_fail),
-    TEST(a_free_that_fails_can_be_made_again),
-    TEST(memory_that_a_call_holds_is_freed_after_it),
-    TEST(what_was_exported_is_freed_in_any_order),
-    TEST(what_was_freed_is_not_found_in_what_came_after),
-    TEST(looks_at_every_native_field),
-    TEST(opens_nothing_else),
+    TEST(a_failed_free_can_be_retried),
+    TEST(memory_in_use_by_a_call_is_freed_after_it),
+    TEST(exports_are_freed_in_any_order),
+    TEST(freed_memory_is_not_found_in_its_successor),
+    TEST(checks_every_native_field),
+    TEST(opens_no_other_descriptors),
     TEST(maps_nothing_that_can_shrink),
     TEST(seals_what_it_shares),
   };

@@ -14,7 +14,7 @@ static struct rill__stream *find_and_release(void) {
   return stream;
 }
 
-static void begins_no_capture(void) {
+static void does_not_begin_a_capture(void) {
   struct rill__stream *stream = find_and_release();
   const struct rill__capture_start start = { .mode = RILL_CAPTURE_GLOBAL };
   struct rill__thread *self = rill__enter(__func__);
@@ -26,7 +26,7 @@ static void begins_no_capture(void) {
   assert_ok(rill_device_synchronize(dut.device));
 }
 
-static void keeps_no_cached_event(void) {
+static void does_not_keep_a_cached_event(void) {
   struct rill__stream *stream = find_and_release();
   struct rill__event *event = NULL;
   struct rill__thread *self = rill__enter(__func__);
@@ -38,4 +38,4 @@ static void keeps_no_cached_event(void) {
   if (status == RILL_OK) assert_fails(rill_event_is_ready((rill_event){ id }, &ready), RILL_ERROR_STALE_HANDLE);
 }
 
-TESTS_ON_EACH_DEVICE("last release of a stream", TEST(begins_no_capture), TEST(keeps_no_cached_event))
+TESTS_ON_EACH_DEVICE("last release of a stream", TEST(does_not_begin_a_capture), TEST(does_not_keep_a_cached_event))

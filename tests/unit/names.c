@@ -26,7 +26,7 @@ static void names_are_those_of_the_source(void) {
   }
 }
 
-static void what_is_not_known_is_refused(void) {
+static void unknown_symbols_are_refused(void) {
   static const char *const unknown[] = {
     "",
     "_Z",
@@ -53,7 +53,7 @@ static void what_is_not_known_is_refused(void) {
 
 /* Into room of each size, and each beginning of a symbol, with each byte changed: exact allocations show an access
  * outside under the address checker. */
-static void nothing_is_read_or_written_outside(void) {
+static void stays_inside_its_buffers(void) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     const size_t length = strlen(known[i].symbol), needed = strlen(known[i].name) + 1;
     for (size_t size = 0; size <= needed; size++) {
@@ -74,5 +74,5 @@ static void nothing_is_read_or_written_outside(void) {
   }
 }
 
-TESTS_ONCE("names of kernels", TEST(names_are_those_of_the_source), TEST(what_is_not_known_is_refused),
-           TEST(nothing_is_read_or_written_outside))
+TESTS_ONCE("names of kernels", TEST(names_are_those_of_the_source), TEST(unknown_symbols_are_refused),
+           TEST(stays_inside_its_buffers))

@@ -114,7 +114,7 @@ static void sees_memory_and_waits(void) {
 }
 
 /* Work of a held stream reaches the driver when the event is recorded. */
-static void sees_held_work_when_it_is_handed_over(void) {
+static void sees_held_work_when_it_is_submitted(void) {
   rill_stream stream = new_stream("held"), other = new_stream("recording");
   rill_event event = new_event("later");
   begin_seeing();
@@ -174,4 +174,4 @@ static void sees_launches_of_graphs(void) {
 }
 
 TESTS_ON_EACH_DEVICE("observe", TEST(sees_each_operation), TEST(sees_memory_and_waits),
-                     TEST(sees_held_work_when_it_is_handed_over), TEST(can_refuse), TEST(sees_launches_of_graphs))
+                     TEST(sees_held_work_when_it_is_submitted), TEST(can_refuse), TEST(sees_launches_of_graphs))

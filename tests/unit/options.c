@@ -11,13 +11,13 @@ struct today {
 
 static const struct today defaults = { sizeof defaults, 7, 0, "default" };
 
-static void null_leaves_the_defaults(void) {
+static void null_keeps_the_defaults(void) {
   struct today into = defaults;
   assert_int_equal(rill__options_read(&into, sizeof into, NULL, "today"), RILL_OK);
   assert_memory_equal(&into, &defaults, sizeof into);
 }
 
-static void reads_what_there_is(void) {
+static void reads_the_fields_that_exist(void) {
   struct today into = defaults;
   const struct today from = { sizeof from, 8, 0, "given" };
   assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_OK);
@@ -39,7 +39,7 @@ static void reads_a_shorter_struct(void) {
   free(from);
 }
 
-static void reads_a_longer_struct_if_it_knows_it_all(void) {
+static void reads_a_longer_struct_without_unknown_fields(void) {
   struct {
     struct today known;
     uint64_t newer;
@@ -55,7 +55,7 @@ static void reads_a_longer_struct_if_it_knows_it_all(void) {
   assert_says("24"); /* the byte, and the size that is known */
 }
 
-static void refuses_sizes_that_are_none(void) {
+static void refuses_invalid_sizes(void) {
   struct today into = defaults;
   for (size_t size = 0; size < sizeof(size_t); size++) {
     const struct today from = { size, 1, 0, NULL };
@@ -67,7 +67,7 @@ static void refuses_sizes_that_are_none(void) {
   assert_int_equal(rill__options_check_output(&defaults, "today"), RILL_OK);
 }
 
-static void writes_as_far_as_there_is_room(void) {
+static void writes_as_many_fields_as_fit(void) {
   const struct today from = { sizeof from, 11, 0, "written" };
   for (size_t size = sizeof(size_t); size <= sizeof from + 16; size++) {
     _Alignas(struct today) unsigned char to[sizeof from + 24];
@@ -81,6 +81,6 @@ static void writes_as_far_as_there_is_room(void) {
   }
 }
 
-TESTS_ONCE("core/object/options.h", TEST(null_leaves_the_defaults), TEST(reads_what_there_is),
-           TEST(reads_a_shorter_struct), TEST(reads_a_longer_struct_if_it_knows_it_all),
-           TEST(refuses_sizes_that_are_none), TEST(writes_as_far_as_there_is_room))
+TESTS_ONCE("core/object/options.h", TEST(null_keeps_the_defaults), TEST(reads_the_fields_that_exist),
+           TEST(reads_a_shorter_struct), TEST(reads_a_longer_struct_without_unknown_fields),
+           TEST(refuses_invalid_sizes), TEST(writes_as_many_fields_as_fit))

@@ -67,7 +67,7 @@ static void two_streams_race(void) {
   expect(1, 0);
 }
 
-static void reads_do_not(void) {
+static void two_reads_do_not_race(void) {
   begin();
   submit(1, 10, a_read);
   submit(2, 20, a_read);
@@ -75,7 +75,7 @@ static void reads_do_not(void) {
   expect(2, 0);
 }
 
-static void other_bytes_do_not(void) {
+static void other_bytes_do_not_race(void) {
   begin();
   submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, false, false, false, 0 });
   submit(2, 20, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false, 0 });
@@ -87,7 +87,7 @@ static void other_bytes_do_not(void) {
   expect(1, 0);
 }
 
-static void an_event_orders(void) {
+static void an_event_orders_streams(void) {
   begin();
   submit(1, 10, a_write);
   rill__order_record(order, 1, 5);
@@ -110,7 +110,7 @@ static void an_event_orders(void) {
   expect(0, 0);
 }
 
-static void the_host_orders(void) {
+static void a_host_wait_orders_streams(void) {
   begin();
   submit(1, 10, a_write);
   rill__order_host_wait_stream(order, 1);
@@ -132,7 +132,7 @@ static void the_host_orders(void) {
   expect(0, 0);
 }
 
-static void a_host_call_orders(void) {
+static void a_host_call_orders_streams(void) {
   begin();
   submit(1, 10, a_write);
   const uint64_t call = rill__order_call_submit(order, 1);
@@ -145,7 +145,7 @@ static void a_host_call_orders(void) {
 }
 
 /* The second stream is done before the call returns, so perhaps the call waited for that. */
-static void a_host_call_holds_back(void) {
+static void a_host_call_delays_later_work(void) {
   begin();
   const uint64_t call = rill__order_call_submit(order, 1);
   submit(1, 10, a_write);
@@ -164,7 +164,7 @@ static void a_host_call_holds_back(void) {
   expect(1, 0);
 }
 
-static void flags_in_memory_may_order(void) {
+static void flags_in_memory_may_order_work(void) {
   begin(); /* the host saw what the kernel wrote */
   submit(1, 10, a_write);
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_PUBLISHES,
@@ -196,7 +196,7 @@ static void flags_in_memory_may_order(void) {
   expect(1, 0);
 }
 
-static void vague_accesses_are_possible(void) {
+static void unknown_accesses_are_possible_races(void) {
   begin();
   submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
@@ -228,7 +228,7 @@ static void memory_is_freed_in_order(void) {
   expect(1, 0);
 }
 
-static void the_host_accesses(void) {
+static void host_accesses_are_checked(void) {
   begin();
   struct rill__order_op *op = named(1);
   submit(1, 10, a_read);
@@ -257,7 +257,7 @@ static void run_long(unsigned first, unsigned end) {
   }
 }
 
-static void what_the_host_waited_for_is_forgotten(void) {
+static void work_that_the_host_waited_for_is_forgotten(void) {
   const unsigned rounds[] = { 10000, 100000 };
   struct rill__order_size size[2];
   unsigned done = 0;
@@ -677,9 +677,9 @@ static void agrees_about_host_calls(void) {
   for (unsigned i = 0; i < programs; i++) run_program(i, i % 2 == 0, true);
 }
 
-TESTS_ONCE("core/order/engine.h", TEST(two_streams_race), TEST(reads_do_not), TEST(other_bytes_do_not),
-           TEST(an_event_orders), TEST(the_host_orders), TEST(a_host_call_orders), TEST(a_host_call_holds_back),
-           TEST(flags_in_memory_may_order), TEST(vague_accesses_are_possible), TEST(memory_is_freed_in_order),
-           TEST(the_host_accesses), TEST(what_the_host_waited_for_is_forgotten),
-           TEST(a_pipeline_without_the_host_is_bounded), TEST(agrees_with_a_graph), TEST(agrees_about_flags),
-           TEST(agrees_about_host_calls))
+TESTS_ONCE("core/order/engine.h", TEST(two_streams_race), TEST(two_reads_do_not_race), TEST(other_bytes_do_not_race),
+           TEST(an_event_orders_streams), TEST(a_host_wait_orders_streams), TEST(a_host_call_orders_streams),
+           TEST(a_host_call_delays_later_work), TEST(flags_in_memory_may_order_work),
+           TEST(unknown_accesses_are_possible_races), TEST(memory_is_freed_in_order), TEST(host_accesses_are_checked),
+           TEST(work_that_the_host_waited_for_is_forgotten), TEST(a_pipeline_without_the_host_is_bounded),
+           TEST(agrees_with_a_graph), TEST(agrees_about_flags), TEST(agrees_about_host_calls))

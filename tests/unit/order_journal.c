@@ -111,7 +111,7 @@ static void run_late(struct rill__journal *journal, const struct step *steps) {
 
 static struct report at_once, late;
 
-static void what_is_known_late_is_found_alike(void) {
+static void late_accesses_give_the_same_findings(void) {
   size_t found = 0;
   for (uint64_t seed = 1; seed <= 3000; seed++) {
     struct step steps[STEPS];
@@ -168,7 +168,7 @@ static void atomic_accesses_are_permitted(void) {
 }
 
 /* A kernel that does not end holds up so much and no more; the ranges that it was submitted with count then. */
-static void what_waits_is_bounded(void) {
+static void the_backlog_is_bounded(void) {
   at_once.count = 0;
   struct rill__journal *journal = rill__journal_new(keep_finding, &at_once);
   struct step step = { .stream = 1, .tag = 1, .count = 1 };
@@ -189,5 +189,5 @@ static void what_waits_is_bounded(void) {
   rill__journal_free(journal);
 }
 
-TESTS_ONCE("core/order/journal.h", TEST(what_is_known_late_is_found_alike), TEST(atomic_accesses_are_permitted),
-           TEST(what_waits_is_bounded))
+TESTS_ONCE("core/order/journal.h", TEST(late_accesses_give_the_same_findings), TEST(atomic_accesses_are_permitted),
+           TEST(the_backlog_is_bounded))

@@ -189,7 +189,7 @@ static struct rill__block *take_block(struct rill__heap *from, size_t granules, 
 }
 
 /* Blocks are joined with those of their own heap alone, and are as old as the last of them that was freed. */
-static void heaps_stay_apart(void) {
+static void heaps_stay_separate(void) {
   struct rill__heap other = { .spares = &spares };
   open_heap(false);
   struct rill__block *blocks[4];
@@ -237,7 +237,7 @@ static void parts_keep_their_age(void) {
 }
 
 /* Among many blocks that are nearly large enough, one that is may be passed over, but not for ever. */
-static void a_thorough_look_finds_what_there_is(void) {
+static void a_thorough_search_finds_any_block(void) {
   enum { PAIRS = 10 };
   struct rill__block *blocks[PAIRS], *between[PAIRS];
   open_heap(false);
@@ -269,5 +269,5 @@ static void alignment_wastes_less_than_a_granule(void) {
 
 TESTS_ONCE("core/pool/blocks.h", TEST(small_blocks_agree_with_a_list), TEST(large_blocks_agree_with_a_list),
            TEST(segments_may_begin_anywhere), TEST(sizes_that_overflow_are_refused), TEST(zones_lie_between),
-           TEST(heaps_stay_apart), TEST(parts_keep_their_age), TEST(a_thorough_look_finds_what_there_is),
+           TEST(heaps_stay_separate), TEST(parts_keep_their_age), TEST(a_thorough_search_finds_any_block),
            TEST(alignment_wastes_less_than_a_granule))

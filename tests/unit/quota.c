@@ -50,7 +50,7 @@ static void check_memory(uint64_t expected) {
   assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static void nothing_is_known(void) {
+static void no_limit_is_known(void) {
   begin(SYSTEM, "");
   check(UINT32_MAX);
   (void)snprintf(root, sizeof root, "/nowhere/at/all");
@@ -96,7 +96,7 @@ static void nested_groups(void) {
 }
 
 /* The mount shows a part of the groups, which the path is seen from outside of. */
-static void a_part_that_is_mounted(void) {
+static void a_partial_mount(void) {
   begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc\n");
   make_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
   check(2);
@@ -141,7 +141,7 @@ static void both_versions(void) {
 }
 
 /* What no kernel writes is no limit. */
-static void nonsense(void) {
+static void ignores_malformed_limits(void) {
   static const char *const texts[] = { "",           "\n",          "x y\n", "0 100000\n",
                                        "100000 0\n", "-5 100000\n", "max\n", "99999999999999999999999999 1\n" };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -176,6 +176,7 @@ static void memory_of_version_1(void) {
   check_memory(536870912);
 }
 
-TESTS_ONCE("processors and memory of control groups", TEST(nothing_is_known), TEST(version_2_without_a_limit),
-           TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(nested_groups), TEST(a_part_that_is_mounted),
-           TEST(version_1), TEST(both_versions), TEST(nonsense), TEST(memory_of_version_2), TEST(memory_of_version_1))
+TESTS_ONCE("processors and memory of control groups", TEST(no_limit_is_known), TEST(version_2_without_a_limit),
+           TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(nested_groups), TEST(a_partial_mount),
+           TEST(version_1), TEST(both_versions), TEST(ignores_malformed_limits), TEST(memory_of_version_2),
+           TEST(memory_of_version_1))

@@ -89,13 +89,13 @@ static void neighbours_are_distinguished(void) {
   for (unsigned i = 0; i < PLACES; i++) take_out(i);
 }
 
-static void there_is_nothing_elsewhere(void) {
+static void finds_nothing_elsewhere(void) {
   const uintptr_t addresses[] = { 0, 1, 255, UINT64_C(1) << 47, UINT64_C(1) << 48, UINTPTR_MAX - 1, UINTPTR_MAX };
   for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) assert_null(find(addresses[i]));
 }
 
 /* The same address again and again, with other sizes. */
-static void an_address_is_used_again(void) {
+static void an_address_is_reused(void) {
   for (unsigned i = 0; i < 200; i++) {
     allocations[0] = (struct rill__allocation){ .begin = UINT64_C(0x600000000), .size = (size_t)1 << (i % 30) };
     put_in(0);
@@ -202,7 +202,7 @@ static void overlaps_are_found(void) {
 }
 
 /* What is no range of the map's addresses is refused. */
-static void refuses_what_has_no_place(void) {
+static void refuses_invalid_ranges(void) {
   const struct {
     uintptr_t begin;
     size_t size;
@@ -216,7 +216,7 @@ static void refuses_what_has_no_place(void) {
 }
 
 /* Memory that went without a word, and came again as another allocation's: nothing of either remains. */
-static void overlapping_ones_leave_no_trace(void) {
+static void overlapping_ranges_leave_no_trace(void) {
   const struct {
     uintptr_t begin;
     size_t size;
@@ -240,7 +240,7 @@ static void overlapping_ones_leave_no_trace(void) {
 }
 
 /* One takes another one's place, as one of two imports of the same memory does, whatever lies beside it. */
-static void one_is_put_in_place_of_another(void) {
+static void one_range_replaces_another(void) {
   const size_t sizes[] = { 1, 300, 70000, (size_t)5 << 20 };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     const uintptr_t begin = UINT64_C(0x610000001000) - sizes[i] / 3;
@@ -296,7 +296,7 @@ static const char *looks(unsigned index, void *shared) {
   return NULL;
 }
 
-static void what_stays_is_always_found(void) {
+static void remaining_ranges_are_always_found(void) {
   const size_t sizes[] = { 50, 300, 70000, (size_t)1 << 20 };
   for (size_t kind = 0; kind < sizeof sizes / sizeof *sizes; kind++) {
     for (unsigned i = 0; i < PLACES; i++) { /* close together; 0 and 32 stay */
@@ -314,7 +314,7 @@ static void what_stays_is_always_found(void) {
 }
 
 TESTS_ONCE("core/tracking/ranges.h", TEST(finds_every_size), TEST(neighbours_are_distinguished),
-           TEST(there_is_nothing_elsewhere), TEST(an_address_is_used_again), TEST(agrees_with_a_list),
-           TEST(grains_are_shared), TEST(large_neighbours_are_distinguished), TEST(overlaps_are_found),
-           TEST(refuses_what_has_no_place), TEST(overlapping_ones_leave_no_trace), TEST(one_is_put_in_place_of_another),
-           TEST(what_stays_is_always_found))
+           TEST(finds_nothing_elsewhere), TEST(an_address_is_reused), TEST(agrees_with_a_list), TEST(grains_are_shared),
+           TEST(large_neighbours_are_distinguished), TEST(overlaps_are_found), TEST(refuses_invalid_ranges),
+           TEST(overlapping_ranges_leave_no_trace), TEST(one_range_replaces_another),
+           TEST(remaining_ranges_are_always_found))

@@ -75,7 +75,7 @@ static void readers_see_entries_as_they_were_written(void) {
   }
 }
 
-static void few_entries_are_all_there(void) {
+static void few_entries_are_all_kept(void) {
   struct rill__stream *const stream = stream_of(new_stream("few"));
   struct rill__operation_record items[RILL__ENTRIES];
   struct rill__recorder *const recorder = rill__self->recorder;
@@ -126,7 +126,7 @@ static void numbers_follow_the_order_of_threads(void) {
   rill__operations_free(&list);
 }
 
-static void names_are_kept_once(void) {
+static void names_are_stored_once(void) {
   char name[] = "kernel_of_this_test";
   const char *const kept = rill__name_intern(name);
   assert_non_null(kept);
@@ -137,5 +137,5 @@ static void names_are_kept_once(void) {
   assert_ptr_not_equal(rill__name_intern(name), kept);
 }
 
-TESTS_ON_EACH_DEVICE("record", TEST(readers_see_entries_as_they_were_written), TEST(few_entries_are_all_there),
-                     TEST(numbers_follow_the_order_of_threads), TEST(names_are_kept_once))
+TESTS_ON_EACH_DEVICE("record", TEST(readers_see_entries_as_they_were_written), TEST(few_entries_are_all_kept),
+                     TEST(numbers_follow_the_order_of_threads), TEST(names_are_stored_once))

@@ -119,7 +119,7 @@ static void reads_signals(void) {
   assert_non_null(strstr(complaint, "RILL_REPORT_SIGNAL: \"SEGV\" is not HUP, QUIT, USR1 or USR2"));
 }
 
-static void keeps_texts(void) {
+static void copies_its_strings(void) {
   char timeline[] = "run.json";
   const struct rill__settings settings = parse("RILL_TIMELINE", timeline);
   timeline[0] = 'x'; /* as setenv may */
@@ -157,5 +157,5 @@ static void set_user_id_programs_have_defaults(void) {
 
 TESTS_ONCE("settings", TEST(has_defaults), TEST(reads_lists_of_checks), TEST(names_unknown_checks),
            TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_rules_of_faults),
-           TEST(reads_whether_to_record), TEST(reads_signals), TEST(keeps_texts), TEST(reads_schedules),
+           TEST(reads_whether_to_record), TEST(reads_signals), TEST(copies_its_strings), TEST(reads_schedules),
            TEST(set_user_id_programs_have_defaults))

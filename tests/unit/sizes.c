@@ -29,7 +29,7 @@ static void reads_numbers_and_units(void) {
   }
 }
 
-static void refuses_all_else(void) {
+static void refuses_everything_else(void) {
   static const char *const bad[] = { "",
                                      " ",
                                      "0",
@@ -64,4 +64,4 @@ static void refuses_all_else(void) {
   }
 }
 
-TESTS_ONCE("sizes", TEST(reads_numbers_and_units), TEST(refuses_all_else))
+TESTS_ONCE("sizes", TEST(reads_numbers_and_units), TEST(refuses_everything_else))

@@ -56,7 +56,7 @@ static const char *lets_the_call_end(unsigned index, void *shared) {
 }
 
 /* Whoever waits for the users of a handle returns after the calls that were under way with it, and no others. */
-static void waiting_for_users_waits(void) {
+static void waits_for_current_users_only(void) {
   _Atomic unsigned stage = 0;
   struct background *caller = start_threads(1, enters_and_stays, &stage);
   wait_for_stage(&stage, 1);
@@ -78,7 +78,7 @@ static const char *notes_its_record(unsigned index, void *shared) {
 }
 
 /* Records of threads that ended serve new ones, without their errors. */
-static void records_are_used_again(void) {
+static void records_are_reused(void) {
   struct rill__thread *first = NULL;
   run_threads(1, notes_its_record, &first);
   unsigned again = 0;
@@ -91,4 +91,4 @@ static void records_are_used_again(void) {
 }
 
 TESTS_ONCE("core/object/thread.h", TEST(an_epoch_shows_while_a_call_runs), TEST(other_threads_epochs_are_seen),
-           TEST(waiting_for_users_waits), TEST(records_are_used_again))
+           TEST(waits_for_current_users_only), TEST(records_are_reused))

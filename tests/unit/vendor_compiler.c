@@ -59,7 +59,7 @@ static void compiles_the_dialect(void) {
 }
 
 /* The headers of C that a source may include for all compilers; what is asserted under NDEBUG is not even looked at. */
-static void knows_the_headers_of_c(void) {
+static void accepts_the_headers_of_c(void) {
   const struct rill__compile request = request_for("#include <assert.h>\n"
                                                    "#include <math.h>\n"
                                                    "#include <stddef.h>\n"
@@ -87,7 +87,7 @@ static void knows_the_headers_of_c(void) {
   free(result.log);
 }
 
-static void tells_errors_by_line(void) {
+static void reports_errors_by_line(void) {
   const struct rill__compile request =
       request_for("#include <rill/device/kernel.h>\n\nRILL_KERNEL(k) { undeclared(); }\n");
   struct rill__compiled result = { .image = NULL };
@@ -100,8 +100,8 @@ static void tells_errors_by_line(void) {
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(compiles_the_dialect), TEST(knows_the_headers_of_c),
-                                       TEST(tells_errors_by_line) };
+  static const struct test tests[] = { TEST(compiles_the_dialect), TEST(accepts_the_headers_of_c),
+                                       TEST(reports_errors_by_line) };
   static const struct gpu_target target = TARGET;
   char driver[512] = "";
   const char *why = "";

@@ -95,7 +95,7 @@ static void priorities_are_clamped(void **state) {
   assert_ok(cuStreamDestroy(stream));
 }
 
-static void a_stream_runs_in_order_and_later(void **state) {
+static void a_stream_runs_in_order_and_asynchronously(void **state) {
   (void)state;
   CUstream stream = new_stream(CU_STREAM_NON_BLOCKING);
   CUevent event = new_event(0);
@@ -176,7 +176,7 @@ static void the_null_stream_orders_blocking_streams(void **state) {
   assert_ok(cuStreamDestroy(free_one));
 }
 
-static void elapsed_time_needs_what_it_says(void **state) {
+static void elapsed_time_checks_its_conditions(void **state) {
   (void)state;
   CUstream stream = new_stream(1);
   CUevent start = new_event(0), end = new_event(0), untimed = new_event(CU_EVENT_DISABLE_TIMING);
@@ -312,7 +312,7 @@ static void kernels_run(void **state) {
   }
 }
 
-static void what_is_no_image_is_refused(void **state) {
+static void invalid_images_are_refused(void **state) {
   (void)state;
   const rill_bundle_image *image = bundle_image("cuda", "sm_90"), *amd_image = bundle_image("hip", "gfx90a");
   CUmodule module;
@@ -419,7 +419,7 @@ static void captures_are_distinguished(void **state) {
   assert_ok(cuStreamDestroy(stream));
 }
 
-static void handles_are_used_again_on_request(void **state) {
+static void handles_are_reused_on_request(void **state) {
   (void)state;
   CUstream first = new_stream(1), second;
   unsigned long long id, other;
@@ -493,7 +493,7 @@ static void many_threads_work_at_once(void **state) {
   assert_ok(cuCtxSynchronize());
 }
 
-static void every_function_of_the_backend_is_there(void **state) {
+static void has_every_function_of_the_backend(void **state) {
   (void)state;
   /* The old function's name, whatever the header makes of it. */
 #undef cuEventElapsedTime
@@ -531,23 +531,23 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     TEST(creation_needs_a_current_context),
     TEST(priorities_are_clamped),
-    TEST(a_stream_runs_in_order_and_later),
+    TEST(a_stream_runs_in_order_and_asynchronously),
     TEST(a_wait_keeps_the_recording_it_took),
     TEST(the_null_stream_orders_blocking_streams),
-    TEST(elapsed_time_needs_what_it_says),
+    TEST(elapsed_time_checks_its_conditions),
     TEST(copies_are_checked),
     TEST(the_nth_call_fails),
     TEST(a_call_hangs_until_released),
     TEST(kernels_run),
-    TEST(what_is_no_image_is_refused),
+    TEST(invalid_images_are_refused),
     TEST(a_fault_is_sticky),
     TEST(a_reset_ends_everything),
     TEST(captures_are_distinguished),
-    TEST(handles_are_used_again_on_request),
+    TEST(handles_are_reused_on_request),
     TEST(host_functions_may_not_call_the_driver),
     TEST(a_forked_child_has_no_driver),
     TEST(many_threads_work_at_once),
-    TEST(every_function_of_the_backend_is_there),
+    TEST(has_every_function_of_the_backend),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

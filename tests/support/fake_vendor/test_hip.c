@@ -121,7 +121,7 @@ static void write_sevens(void *rows) { memset(rows, 7, 16); }
 
 /* Two rows of 4 bytes from pageable memory to pageable memory, in a graph whose first node writes the source: the
  * launch has read it before, and the gap is copied instead of the second row. */
-static void copies_in_graphs_misuse_pageable_memory(void **state) {
+static void graph_copies_read_pageable_memory_too_early(void **state) {
   (void)state;
   unsigned char from[16], to[16] = { 0 };
   const unsigned char expected[16] = { 1, 1, 1, 1, 2, 2, 2, 2 };
@@ -150,7 +150,7 @@ static void copies_in_graphs_misuse_pageable_memory(void **state) {
 }
 
 /* Which functions there are follows the version, and both structs say what the device is. */
-static void the_version_decides_what_is_there(void **state) {
+static void the_version_decides_which_functions_exist(void **state) {
   (void)state;
   char properties[1472] = "";
   int version;
@@ -214,7 +214,7 @@ static void a_refused_update_leaves_a_part(void **state) {
 #endif
 
 /* What the backend cannot do without, in every version, and all that it asks for in the newest. */
-static void every_function_of_the_backend_is_there(void **state) {
+static void has_every_function_of_the_backend(void **state) {
   (void)state;
   static const struct {
     const char *name;
@@ -243,10 +243,13 @@ int main(void) {
   if (fake == NULL || !started) return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    TEST(creation_uses_the_current_device),        TEST(errors_stay_the_last_error),
-    TEST(kernels_run_on_the_current_device),       TEST(every_function_of_the_backend_is_there),
+    TEST(creation_uses_the_current_device),
+    TEST(errors_stay_the_last_error),
+    TEST(kernels_run_on_the_current_device),
+    TEST(has_every_function_of_the_backend),
 #ifndef RILL_TEST_SHIM
-    TEST(copies_in_graphs_misuse_pageable_memory), TEST(the_version_decides_what_is_there),
+    TEST(graph_copies_read_pageable_memory_too_early),
+    TEST(the_version_decides_which_functions_exist),
     TEST(a_refused_update_leaves_a_part),
 #endif
   };
