@@ -61,7 +61,7 @@ struct bench_side {
   /* Gets ready, and says in `text` what it uses, or why it cannot. */
   bool (*open)(const struct bench_target *target, char *text, size_t size);
   bool (*enter)(void);       /* on every thread but the one that opened it */
-  void *(*new_worker)(void); /* a stream and what the operations need beside it; NULL on failure; lives for ever */
+  void *(*new_worker)(void); /* a stream and what the operations need beside it; NULL on failure; lives forever */
   /* Puts the worker's event for query_pending after an event, given as rill's and as the vendor's. */
   bool (*make_pending)(void *worker, rill_event gate, uintptr_t native_gate);
   void (*explain)(char *text, size_t size);      /* why the last call failed */

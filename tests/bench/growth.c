@@ -316,7 +316,8 @@ static double time_calls(const struct row *row) {
   return least;
 }
 
-/* Of n streams that wait for as many marks of one busy stream of the cpu: until all have gone on, for each. */
+/* Of n streams that wait for as many marks of one busy stream of the cpu: time until all have continued, for each
+ * stream. */
 static double time_waits(size_t count) {
   double least = 1e18;
   for (int round = 0; round < 20; round++) {

@@ -416,7 +416,7 @@ static int first_kernel(const char *way, const char *device, uint64_t started) {
   return ok ? 0 : 1;
 }
 
-/* Gives ms, negative if it failed. */
+/* Returns ms, negative if it failed. */
 static double start_process(const char *way, const char *device) {
   extern char **environ;
   char path[4096], started[32], line[64] = "";

@@ -1,5 +1,5 @@
 /* What goes wrong below rill_comm, over the fake NCCL and RCCL: calls that fail, ranks that stall or die, calls that do
- * not return.  Each time an error with a text, nothing that leaks, and a communicator that can be made anew. */
+ * not return. Each time an error with a text, nothing that leaks, and a communicator that can be created again. */
 #include "ranks.h"
 
 #include <comm_control.h>
@@ -92,7 +92,7 @@ static void works_anew(void) {
   release_comms();
 }
 
-/* The stream's synchronize reports once what ended its operation, with this in the text; then it goes on. */
+/* The stream's synchronize reports once what ended its operation, with this in the text; then it continues. */
 static void is_reported(int rank, rill_status status, const char *says) {
   rill_status got = RILL_OK;
   const uint64_t until = now_ns() + TIMEOUT_NS;

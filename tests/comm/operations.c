@@ -500,7 +500,7 @@ static const char *launch_sums(struct rank *r) {
   return NULL;
 }
 
-/* A graph of the CPU cannot have it: the refusal says which operation, and the capture goes on without it. */
+/* A graph of the CPU cannot have it: the refusal says which operation, and the capture continues without it. */
 static const char *refuse_capture(struct rank *r) {
   struct buffer b;
   rill_graph graph = RILL_NULL_GRAPH;

@@ -217,7 +217,7 @@ static const char *split(struct rank *r) {
     const char *failure = sum_of(r, &b, part, r->rank + 1, &sum);
     if (failure != NULL) return failure;
     REQUIRE(sum == expected);
-    /* The parent goes on, and the part after the parent's next operation. */
+    /* The parent continues, and the part after the parent's next operation. */
     failure = sum_of(r, &b, r->comm, 1, &sum);
     if (failure != NULL) return failure;
     REQUIRE(sum == r->ranks);

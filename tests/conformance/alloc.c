@@ -19,7 +19,7 @@ static void refuses_null_out(void) {
   assert_fails(rill_alloc(dut.device, 16, RILL_MEMORY_DEVICE, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* R8: kinds that are none, or cannot be asked for. */
+/* R8: unknown kinds, and kinds that cannot be requested. */
 static void refuses_unknown_kinds(void) {
   const uint32_t bad[] = { RILL_MEMORY_UNKNOWN, RILL_MEMORY_REGISTERED, 5, UINT32_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -53,7 +53,7 @@ static void returns_null_for_size_zero(void) {
   }
 }
 
-/* C5.1, M2, R4: the text has asked, free and total in it, and the device goes on. */
+/* C5.1, M2, R4: the text contains the requested, free and total bytes, and the device stays usable. */
 static void too_large_sizes_are_out_of_memory(void) {
   uint64_t free_bytes, total_bytes;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
@@ -84,7 +84,7 @@ static void the_host_can_use_pinned_memory(void) {
   assert_ok(rill_free(pinned));
 }
 
-/* Every size, and aligned for the widest pattern of a fill. */
+/* Serves every size, aligned for the widest fill pattern. */
 static void allocations_do_not_overlap(void) {
   const size_t sizes[] = { 1, 2, 3, 7, 16, 100, 4095, 4096, 4097, 65536, 1000003 };
   enum { COUNT = sizeof sizes / sizeof *sizes };
@@ -132,7 +132,7 @@ static const char *allocates_and_frees(unsigned index, void *shared) {
 /* M22 */
 static void serves_many_threads(void) { run_threads(8, allocates_and_frees, NULL); }
 
-/* C5.1: pinned memory is reached by every device of the backend. */
+/* C5.1: every device of the backend can access pinned memory. */
 static void all_devices_can_use_pinned_memory(void) {
   needs_second_device();
   rill_stream there = new_stream_on(dut.second, "there");

@@ -24,7 +24,7 @@ static void returns_null_for_size_zero(void) {
   assert_null(out);
 }
 
-/* M2, R4: asked, free and total and the pool's numbers are in the text, and the device goes on. */
+/* M2, R4: the text contains the requested, free and total bytes and the pool's numbers, and the device stays usable. */
 static void too_large_sizes_are_out_of_memory(void) {
   rill_stream stream = new_stream("stream");
   uint64_t free_bytes, total_bytes;
@@ -45,7 +45,7 @@ static void too_large_sizes_are_out_of_memory(void) {
   }
 }
 
-/* C5.2, M4, M11: all sizes, aligned, apart from one another, and usable at once. */
+/* C5.2, M4, M11: allocations of all sizes are aligned, do not overlap, and are usable at once. */
 static void allocations_do_not_overlap(void) {
   const size_t sizes[] = { 1, 2, 3, 100, 511, 512, 513, 4096, 65536, 262144, 262145, 1000003, 3 << 20 };
   enum { COUNT = sizeof sizes / sizeof *sizes };
@@ -68,7 +68,7 @@ static void allocations_do_not_overlap(void) {
   for (size_t i = 0; i < 2 * COUNT; i++) assert_int_equal(((unsigned char *)dut.host)[i], i);
 }
 
-/* M11: the same stream gets the memory back at once, though its work is not done. */
+/* M11: the same stream gets the memory back at once, although its work has not finished. */
 static void the_same_stream_reuses_it_at_once(void) {
   needs_plain_memory();
   rill_stream stream = new_stream("stream");
@@ -82,7 +82,7 @@ static void the_same_stream_reuses_it_at_once(void) {
   assert_ok(rill_free_async(stream, second));
 }
 
-/* M11: another stream does not, while the work before the free is not done. */
+/* M11: another stream does not get it until the work before the free has finished. */
 static void another_stream_gets_other_memory(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   void *first, *second;
@@ -115,7 +115,7 @@ static void record(void *user, rill_status status) {
   if (status == RILL_OK) (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* C3.8: on a held stream memory is there at once, and is used in order when the stream goes on. */
+/* C3.8: a held stream gets memory at once, and uses it in order once it is released. */
 static void held_streams_allocate(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");

@@ -55,7 +55,7 @@ static void launches_by_reference_after_it(void) {
   assert_ok(rill_bundle_unload(&bundle));
 }
 
-/* C6.6: after it, the images are not looked at. */
+/* C6.6: after the call, the images are not read again. */
 static void moves_loading_out_of_the_first_launch(void) {
   rill_bundle bundle = launch_bundle;
   rill_kernel_ref ref = { &bundle, "store", { 0, 0 } };
@@ -66,7 +66,7 @@ static void moves_loading_out_of_the_first_launch(void) {
   assert_ok(rill_bundle_unload(&bundle));
 }
 
-/* A module that was loaded before is the same one. */
+/* A module that was loaded earlier is shared. */
 static void shares_the_module(void) {
   rill_bundle bundle = gate_bundle;
   rill_module first, second;

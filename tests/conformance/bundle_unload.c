@@ -10,7 +10,7 @@ static const rill_launch one_thread = {
   sizeof one_thread, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
 };
 
-/* A bundle in memory that goes away, as a library's does: the strings and arguments too. */
+/* A bundle in memory that is unmapped, as a library's is, including its strings and arguments. */
 struct plugin {
   rill_bundle bundle;
   rill_bundle_kernel *kernels;
@@ -63,9 +63,9 @@ static void does_nothing_if_it_is_not_loaded(void) {
   for (int i = 0; i < 2; i++) assert_ok(rill_bundle_unload(&bundle));
 }
 
-/* ---- what goes ---- */
+/* ---- what is released ---- */
 
-/* A reference with a cache of kernels that are gone looks them up anew. */
+/* A reference whose cached kernels were unloaded looks them up again. */
 static void references_load_the_bundle_again(void) {
   rill_stream stream = new_stream("stream");
   rill_bundle bundle = launch_bundle;
@@ -82,7 +82,7 @@ static void references_load_the_bundle_again(void) {
   }
 }
 
-/* Another bundle that comes to lie at the same address is another one. */
+/* A bundle that is later placed at the same address is treated as another bundle. */
 static void forgets_the_address(void) {
   rill_stream stream = new_stream("stream");
   rill_bundle bundle = gate_bundle;
@@ -102,7 +102,7 @@ static void forgets_the_address(void) {
 
 /* ---- what stays ---- */
 
-/* Modules and kernels that others hold work on, without the memory of the bundle. */
+/* Modules and kernels that have other references keep working without the memory of the bundle. */
 static void objects_that_others_hold_stay_valid(void) {
   rill_stream stream = new_stream("stream");
   struct plugin plugin = open_plugin();
@@ -201,7 +201,7 @@ static const char *loads_and_unloads(unsigned index, void *shared) {
   return NULL;
 }
 
-/* As long as the memory stays, loads and unloads of many threads do each other no harm. */
+/* While the memory exists, loads and unloads of many threads do not interfere. */
 static void serves_many_threads(void) {
   rill_bundle bundle = launch_bundle;
   run_threads(8, loads_and_unloads, &bundle);

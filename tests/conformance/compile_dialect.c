@@ -1,7 +1,7 @@
 /* rill_module_compile: what sources may hold, in the dialect (C6.1, C6.3, C6.4, C6.7).
  *
  * A fake device runs the host's code of kernels of the same names, so those here are what bundles have under these
- * names.  What ends a device, or is seen only from outside, is a process of its own. */
+ * names.  Cases that lose the device, or that can be observed only from outside, run in their own process. */
 #include "fault/children.h"
 
 #include <signal.h>
@@ -60,7 +60,7 @@ static const char with_variables[] = "#include <rill/device/kernel.h>\n"
                                      "  atomicAdd(&total, 1u);\n"
                                      "}\n";
 
-/* C6.3: address and size; nothing that is no variable of this source. */
+/* C6.3: address and size of variables; anything else in the source is refused. */
 static void finds_variables(void) {
   static const char *const none[] = {
     "",         "FACTORS",        "factor",         "hidden",        "deep",   "helper",
@@ -94,7 +94,7 @@ static void finds_variables(void) {
   assert_ok(rill_module_release(other));
 }
 
-/* C6.4: what is copied there, or given with a launch, is what kernels see. */
+/* C6.4: kernels see what was copied there or passed with a launch. */
 static void kernels_see_the_same_variables(void) {
   const unsigned values[4] = { 2, 3, 5, 7 }, others[4] = { 11, 13, 17, 19 };
   const double offset = -1.5;
@@ -133,9 +133,9 @@ static void kernels_see_the_same_variables(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* ---- threads that meet ---- */
+/* ---- threads that synchronize ---- */
 
-/* Sums of blocks: right only if each barrier is one. */
+/* Sums of blocks are right only if each barrier synchronizes. */
 static void check_sums(const char *source, const rill_compile_options *options) {
   enum { THREADS = 16, BLOCKS = 2, N = THREADS * BLOCKS };
   rill_stream stream = new_stream("sums");
@@ -187,7 +187,7 @@ static void barriers_in_pieces(void) {
   check_sums(SUM_SOURCE("#define JOIN(a, b) a##b\n", "JOIN(__sync, threads)();"), NULL);
 }
 
-/* The vendors' compilers read no files, or not where they lie. */
+/* The vendors' compilers read no files, or not from their original folder. */
 static void barriers_in_files(void) {
   char path[] = "/tmp/rill-compile-XXXXXX", source[2048];
   if (!can_compile() || dut.gpu) return;
@@ -199,7 +199,7 @@ static void barriers_in_files(void) {
   (void)unlink(path);
 }
 
-/* A place in the warp, without anything that would meet. */
+/* A thread's lane, in a kernel without any synchronization. */
 static void lanes(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "RILL_KERNEL(warp_places, unsigned *lanes, unsigned *sizes) {\n"
@@ -271,7 +271,7 @@ static void sources_without_kernels(void) {
   }
 }
 
-/* Nothing that a source ends in reaches what stands after it. */
+/* An unterminated construct at the end of a source does not affect what rill appends. */
 static void accepts_any_last_line(void) {
   static const char *const ends[] = { "", "// the end", "// the end \\", "#define LAST 1", "#define LAST 1 \\", "\n" };
   char source[512];
@@ -377,7 +377,7 @@ static void printing(void) {
   if (can_compile()) check_child("print", false, &line, 1);
 }
 
-/* The cpu says where; AMD's runtime ends the process at a trap (C2.6). */
+/* The cpu reports the place; AMD's runtime ends the process at a trap (C2.6). */
 static void assertions(void) {
   static const char *const texts[] = { "my kernels, first try.cu:5", "block (1, 0, 0)", "thread (5, 0, 0)",
                                        "number != bad" };

@@ -18,7 +18,7 @@ static const char *sees_an_empty_log(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Each thread has its own, and the whole of it. */
+/* Each thread has its own complete log. */
 static void holds_the_complete_compiler_output(void) {
   run_threads(1, sees_an_empty_log, NULL);
   if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) {
@@ -28,14 +28,14 @@ static void holds_the_complete_compiler_output(void) {
   }
   assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
   assert_non_null(strstr(rill_compile_log(), "all of it: first"));
-  if (!dut.gpu) assert_non_null(strstr(rill_compile_log(), "all of it: second")); /* not every compiler goes on */
+  if (!dut.gpu) assert_non_null(strstr(rill_compile_log(), "all of it: second")); /* not every compiler continues */
   run_threads(1, sees_an_empty_log, NULL);
   assert_ok(compile("#include <rill/device/kernel.h>\n"
                     "RILL_KERNEL(scale, int n, float a, float *x) { if (n > 0) x[0] = a * x[0]; }\n"));
   assert_null(strstr(rill_compile_log(), "all of it"));
 }
 
-/* A call that comes to no compiler has no log. */
+/* A call that reaches no compiler has no log. */
 static void is_empty_if_no_compiler_ran(void) {
   rill_module module = RILL_NULL_MODULE;
   rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;

@@ -1,4 +1,4 @@
-/* rill_module_compile in processes that compile the same at the same time, and keep it in one folder (C6.7).
+/* rill_module_compile in processes that compile the same source at the same time and cache it in one folder (C6.7).
  *
  * A fake device runs the host's code of kernels of the same names: this one is of kernels/basic.kernel.cu. */
 #include "basic.rill.h"
@@ -23,7 +23,7 @@ static const char source[] = "#include <rill/device/kernel.h>\n"
 
 enum { N = 100, PROCESSES = 3 };
 
-/* Compiles and runs; false if anything is not right. */
+/* Compiles and runs; returns false if anything is wrong. */
 static bool compile_and_run(rill_device device) {
   rill_module module = RILL_NULL_MODULE;
   rill_kernel kernel = RILL_NULL_KERNEL;
@@ -92,7 +92,7 @@ static size_t count_files(const char *folder) {
   return count;
 }
 
-/* The host's compiler, once all processes have come to it: so each of them compiles. */
+/* A wrapper of the host compiler that waits for all processes, so that each of them compiles. */
 static void use_meeting_compiler(const char *folder) {
   char path[128];
   (void)snprintf(path, sizeof path, "%s/compiler", folder);
@@ -136,7 +136,7 @@ static void processes_compile_at_once(void) {
     assert_int_equal(status, 0);
   }
   (void)close(ready[0]);
-  assert_true(compile_and_run(dut.device)); /* what they left is right */
+  assert_true(compile_and_run(dut.device)); /* the cached results are right */
   const size_t kept = count_files(cache); /* two if a checker shows this process another processor than its children */
   assert_true(kept == 1 || kept == 2);
   assert_int_equal(rmdir(cache), 0);

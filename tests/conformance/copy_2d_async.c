@@ -31,7 +31,7 @@ static void does_nothing_for_zero_bytes(void) {
   assert_completes(stream);
 }
 
-/* C8 of the edge cases: with one row, too.  The text tells which, and the numbers. */
+/* C8 of the edge cases: also with one row. The text names the pitch and the numbers. */
 static void refuses_pitches_below_the_width(void) {
   rill_stream stream = new_stream("stream");
   for (size_t height = 1; height < 3; height++) {
@@ -42,7 +42,7 @@ static void refuses_pitches_below_the_width(void) {
   }
 }
 
-/* C5.3; C13 of the edge cases: the last byte of the last row counts, what would follow it does not. */
+/* C5.3; C13 of the edge cases: the last byte of the last row counts; the padding after it does not. */
 static void refuses_ranges_past_the_end(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *there = (unsigned char *)dut.memory, *big = calloc(1, 4096); /* 256 bytes and many */
@@ -167,7 +167,7 @@ static void overlapping_rows_are_moved_on_the_cpu(void) {
 /* C5.3, P8; C17 of the edge cases */
 static void copies_between_devices(void) { check_box_between_devices(copy, &sample); }
 
-/* C5.3; C6, C15 of the edge cases: in stream order, and the caller goes on. */
+/* C5.3; C6, C15 of the edge cases: in stream order, without blocking the caller. */
 static void runs_in_stream_order(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);

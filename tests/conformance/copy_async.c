@@ -91,7 +91,7 @@ static void refuses_ranges_past_the_end(void) {
   free(big);
 }
 
-/* One copy of `n` bytes at odd offsets, and what lies around it unhurt. */
+/* Copies `n` bytes at odd offsets and checks that the bytes around them are unchanged. */
 static void check_copy(rill_stream stream, int from, int to, size_t n, unsigned seed) {
   static unsigned char pattern[BYTES], seen[BYTES];
   const size_t src = 1, dst = 3;
@@ -125,7 +125,7 @@ static void copies_in_every_direction(void) {
 static void reads_a_pageable_source_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *source = malloc(BYTES), *seen = malloc(BYTES), *there = allocate(DEVICE);
-  for (int kind = 0; kind < 2; kind++) { /* short ones and long ones may go different ways */
+  for (int kind = 0; kind < 2; kind++) { /* short and long copies may use different paths */
     const size_t n = kind == 0 ? 32 : BYTES;
     memset(source, 1, BYTES);
     struct gate *gate = gate_close_for(stream, 100 * MILLISECOND);
@@ -140,7 +140,7 @@ static void reads_a_pageable_source_at_the_call(void) {
   free(seen);
 }
 
-/* A host call that takes its time and then fills memory of the C library's. */
+/* A host call that sleeps and then fills pageable memory. */
 struct late_fill {
   unsigned char *to;
   size_t size;
@@ -152,8 +152,8 @@ static void fill_late(void *user, rill_status status) {
   if (status == RILL_OK) memset(fill->to, fill->value, fill->size);
 }
 
-/* The source has been filled when it was read, and was not read again: nothing of what comes after the call shows.
- * `copying` waits for `filling` through `between`, or is the same stream. */
+/* The source was filled when it was read, and was not read again: later writes do not show. `copying` waits for
+ * `filling` through `between`, or is the same stream. */
 static void check_late_fill(rill_stream filling, rill_stream between, rill_stream copying, unsigned char *source,
                             size_t n) {
   unsigned char *const there = allocate(DEVICE), *const seen = malloc(BYTES);
@@ -170,8 +170,8 @@ static void check_late_fill(rill_stream filling, rill_stream between, rill_strea
   free(seen);
 }
 
-/* C5.3: in order means in order.  A source that earlier work of the stream writes is read after that, be it written by
- * a host call here or on a stream that was waited for ... */
+/* C5.3: order is kept strictly. A source that earlier work of the stream writes is read after that work, whether
+ * written by a host call here or on a stream that was waited for ... */
 static void reads_a_pageable_source_after_host_calls(void) {
   const size_t sizes[] = { 1, 64, 8192, 8193, BYTES };
   rill_stream stream = new_stream("stream"), other = new_stream("other"), third = new_stream("third");
@@ -184,7 +184,7 @@ static void reads_a_pageable_source_after_host_calls(void) {
   free(source);
 }
 
-/* ... or by a copy: from the device to the host and back.  What runs in front takes some time. */
+/* ... or by a copy: from the device to the host and back. The work before the copy takes some time. */
 static void reads_a_pageable_source_after_copies(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   unsigned char *here = malloc(BYTES), *there = allocate(DEVICE), *back = allocate(DEVICE), *seen = malloc(BYTES);
@@ -210,8 +210,8 @@ static void reads_a_pageable_source_after_copies(void) {
   free(seen);
 }
 
-/* A kernel of the cpu may write any memory: one that was given none of the caller's holds nothing up, another one does.
- * The gate opens itself if the call waits. */
+/* A kernel of the cpu may write any memory: a kernel that received none of the caller's memory does not delay the copy,
+ * any other does. The gate opens itself if the call waits. */
 static void reads_a_pageable_source_after_kernels_that_may_write_it(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream");
@@ -237,7 +237,7 @@ static void reads_a_pageable_source_after_kernels_that_may_write_it(void) {
   assert_int_equal(*timed_out, 0);
 }
 
-/* C6 of the edge cases: a pinned source is read when the copy's turn comes. */
+/* C6 of the edge cases: a pinned source is read when the copy runs. */
 static void reads_a_pinned_source_in_stream_order(void) {
   rill_stream stream = new_stream("stream");
   dut.host[1] = 1;

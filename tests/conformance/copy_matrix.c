@@ -1,5 +1,5 @@
-/* Copies of one, two and three dimensions from every kind of memory to every kind, another device's too, in sizes from
- * one byte to megabytes, at odd places: C1, C7, C12, C17, C22 and C23 of the edge cases, and P8. */
+/* Copies of one, two and three dimensions from every kind of memory to every kind, including another device's, in sizes
+ * from one byte to megabytes, at odd places: C1, C7, C12, C17, C22 and C23 of the edge cases, and P8. */
 #include "peers.h"
 #include "pitched.h"
 
@@ -84,8 +84,8 @@ static void make_host_buffers(void) {
   memset(guards, PITCHED_GUARD, BYTES);
 }
 
-/* One copy between buffers of which `src` holds the pattern; no byte beside the destination's changes.  What it wrote
- * is read when it is done, since a pageable source is taken at the call. */
+/* One copy between buffers of which `src` holds the pattern; no byte outside the destination changes. The result is
+ * read after the copy has finished, since a pageable source is read at the call. */
 static void check(rill_stream stream, unsigned char *dst, const unsigned char *src, const struct box *box) {
   const size_t n = end_of(box, true) + 1;
   assert_ok(rill_copy_async(stream, dst, guards, n));
@@ -140,7 +140,7 @@ static void copies_with_peer_access_in_every_direction(void) {
 
 /* ---- order ---- */
 
-/* C6: sources that are not pageable are read in their turn; a pageable one at the call. */
+/* C6: a pageable source is read at the call, any other when the copy runs. */
 static void sources_are_read_at_the_right_time(void) {
   const struct box *const of[] = { &boxes[3], &boxes[10], &boxes[13] };
   make_host_buffers();

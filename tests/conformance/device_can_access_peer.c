@@ -33,7 +33,7 @@ static void devices_of_two_backends_do_not_reach_each_other(void) {
   is_no_with_the_reason(dut.foreign, dut.device);
 }
 
-/* C1.8, C2.3: the answer has its reason, and says what RILL_FEATURE_PEER says. */
+/* C1.8, C2.3: a negative answer has a reason, and agrees with RILL_FEATURE_PEER. */
 static void says_why_not(void) {
   needs_second_device();
   const char *why = NULL;

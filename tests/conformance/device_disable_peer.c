@@ -22,7 +22,7 @@ static void refuses_another_backend(void) {
   assert_fails(rill_device_disable_peer(dut.device, dut.foreign), RILL_ERROR_WRONG_BACKEND);
 }
 
-/* P2, P5: without an enable before it, too. */
+/* P2, P5: also without an enable before it. */
 static void is_idempotent(void) {
   needs_second_device();
   assert_ok(rill_device_disable_peer(dut.device, dut.second));
@@ -30,7 +30,7 @@ static void is_idempotent(void) {
   assert_false(peer_is_enabled(dut.device, dut.second));
 }
 
-/* P6: the other direction stays. */
+/* P6: the other direction stays enabled. */
 static void is_directed(void) {
   needs_peer();
   assert_ok(rill_device_enable_peer(dut.device, dut.second));

@@ -42,7 +42,7 @@ static const char *free_it(unsigned index, void *user) {
   return NULL;
 }
 
-/* Such a wait is no wait of the program's own. */
+/* This wait is not one that the program made. */
 static void lists_deferred_frees(void) {
   static char text[1 << 16];
   char expected[96];

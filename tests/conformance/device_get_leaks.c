@@ -68,13 +68,13 @@ static void finds_stores_before_the_start(void) {
     if (!has(kinds[i])) continue;
     assert_ok(rill_alloc(dut.device, 1000, kinds[i], (void **)&p));
     store(stream, p - 8, 0x01020304);
-    assert_found(rill_free(p)); /* frees it all the same */
+    assert_found(rill_free(p)); /* frees it nevertheless */
     assert_says("4 bytes were written before the start, from offset -8 on, of 1000 bytes");
     assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
   }
 }
 
-/* The calls that made the allocation stand in the error's details. */
+/* The error's details list the calls that made the allocation. */
 static void says_where_it_was_allocated(void) {
   char *p;
   rill_error error = RILL_ERROR_INIT;
@@ -155,7 +155,7 @@ static void finds_use_after_free_async(void) {
   assert_fails(rill_free_async(stream, p), RILL_ERROR_NOT_FOUND);
 }
 
-/* Far inside, all of it is looked at with the device alone. */
+/* Memory far inside a freed block is checked on the device only. */
 static void finds_use_after_free(void) {
   rill_stream stream = new_stream("stream");
   char *p;
@@ -168,7 +168,7 @@ static void finds_use_after_free(void) {
   assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
 }
 
-/* It is found when the memory is released at the latest. */
+/* It is found at the latest when the memory is released. */
 static void finds_use_when_memory_is_released(void) {
   rill_stream stream = new_stream("stream");
   char *p;
@@ -184,7 +184,7 @@ static void finds_use_when_memory_is_released(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* What is kept back has a bound, and so has the pool. */
+/* The memory held back is bounded, and the pool is bounded. */
 static void holds_back_no_more_than_its_limit(void) {
   enum { SIZE = 100000, LIMIT = 64 << 20 };
   rill_stream stream = new_stream("stream");
@@ -210,7 +210,7 @@ static void holds_back_no_more_than_its_limit(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A limit counts what is allocated, and memory that is kept back is there when it is needed. */
+/* A limit counts allocated memory only, and memory that is held back is reused when needed. */
 static void limits_count_only_allocated_memory(void) {
   enum { MIB = 1 << 20 };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -264,7 +264,7 @@ static void is_silent_about_whole_allocations(void) {
   assert_ok(rill_device_synchronize(dut.device));
 }
 
-/* What is beside an allocation for the sake of its alignment is nobody else's as far as it is a zone. */
+/* Padding for an alignment belongs to no other allocation as far as it is a red zone. */
 static void zones_belong_to_one_allocation(void) {
   enum { COUNT = 64, SIZE = 500 };
   rill_stream stream = new_stream("stream");
@@ -282,7 +282,7 @@ static void zones_belong_to_one_allocation(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Held and captured streams take no zones, and nothing of theirs is compared too early. */
+/* Held and capturing streams write no red zones, and their memory is not compared too early. */
 static void is_silent_about_held_streams_and_captures(void) {
   rill_stream stream = new_stream("stream"), gated = new_stream("gated");
   rill_event event = new_event("event");
@@ -290,7 +290,7 @@ static void is_silent_about_held_streams_and_captures(void) {
   rill_graph graph;
   const unsigned char byte = 1;
   struct gate *gate = gate_close(gated);
-  assert_ok(rill_alloc_async(gated, 1000, &beside)); /* its zones are still to be written */
+  assert_ok(rill_alloc_async(gated, 1000, &beside)); /* its red zones have yet to be written */
   assert_ok(rill_stream_wait_event(stream, event, 0));
   assert_ok(rill_alloc_async(stream, 1000, &held));
   assert_ok(rill_fill_async(stream, held, &byte, 1, 1000));
@@ -400,7 +400,7 @@ static void lists_registered_memory(void) {
   assert_int_equal(count_of("registered memory", "", sizeof memory, NULL), 0);
 }
 
-/* Events that memory waits for, streams and pools of the device's own are not the user's. */
+/* Events that memory waits for, and the device's own streams and pools, are not reported as the user's. */
 static void does_not_list_internal_objects(void) {
   size_t before = 0, after = 0;
   rill_stream stream = new_stream("stream"), borrowed;
@@ -423,7 +423,7 @@ static void does_not_list_internal_objects(void) {
 
 static const char *mode;
 
-/* What a program forgets, as a process of its own. */
+/* A child process that leaves objects unreleased. */
 static int forget(void) {
   rill_device device;
   rill_event event;

@@ -58,7 +58,7 @@ static void the_environment_sets_the_number(void) {
   check_variable("RILL_CPU_WORKERS=4x", "RILL_CPU_WORKERS=4x is not a number");
   char usual[64];
   (void)snprintf(usual, sizeof usual, "%u workers, %u units", dut.info.compute_units, dut.info.compute_units);
-  check_variable("RILL_CPU_WORKERS=abc", usual); /* the device is there all the same */
+  check_variable("RILL_CPU_WORKERS=abc", usual); /* the device exists nevertheless */
   check_variable("RILL_CPU_WORKERS=-1", "RILL_CPU_WORKERS=-1 is not a number");
 }
 

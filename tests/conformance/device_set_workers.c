@@ -28,7 +28,7 @@ static void check_workers(uint32_t count) {
 
 static _Atomic unsigned inside;
 
-/* Many of these block at a time, however few workers there are. */
+/* Many of these calls block at once, however few workers there are. */
 static void stay(void *user, rill_status status) {
   (void)status;
   (void)atomic_fetch_add(&inside, 1);
@@ -36,7 +36,7 @@ static void stay(void *user, rill_status status) {
   while (atomic_load(&inside) < *(const unsigned *)user && now_ns() < end) let_pass_ns(100000);
 }
 
-/* Work of every kind is right with any number, which may change while it runs. */
+/* Work of every kind is correct with any number of workers, even if the number changes while it runs. */
 static void work_completes_with_any_number(void) {
   if (dut.gpu) return;
   enum { WORDS = 1 << 20, STREAMS = 6 };

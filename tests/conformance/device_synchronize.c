@@ -46,7 +46,7 @@ static const char *records_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C2.5: what is held belongs to it. */
+/* C2.5: held work is included. */
 static void waits_for_held_streams(void) {
   struct {
     rill_stream stream;
@@ -75,7 +75,7 @@ static void waits_for_streams_that_were_released(void) {
   join_threads(opener);
 }
 
-/* Q10: that device only. */
+/* Q10: only that device is waited for. */
 static void does_not_wait_for_other_devices(void) {
   needs_second_device();
   rill_stream stream = new_stream("gated");

@@ -74,7 +74,7 @@ static void structs_are_passed_by_value(void) {
   assert_completes(stream);
   for (int i = 0; i < THREADS; i++)
     assert_true(out[i] == 0.25 + i + 1099511627776.0 + 200 + (double)m.values[i % 3][i % 2]);
-  /* And by RILL_ARGS, which knows a struct by its type alone. */
+  /* The same through RILL_ARGS, which knows only the type of a struct. */
   const unsigned char between = 7;
   rill_kernel kernel = new_kernel(&dialect_bundle, "take_structs");
   assert_ok(rill_stream_launch(stream, kernel, &launch, RILL_ARGS(p, array, between, m, out)));
@@ -159,7 +159,7 @@ static void memory_can_be_read_as_other_types(void) {
   for (int i = 0; i < 5; i++) assert_ok(rill_free(all[i]));
 }
 
-/* Where a kernel's output goes is the vendor's affair; that it runs is not. */
+/* The vendor decides where a kernel's output goes; the kernel must run. */
 static void a_kernel_may_print(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(print_line_launch(stream, &one_thread, 7, 2.5));

@@ -1,4 +1,4 @@
-/* Atomic functions: every one on every type at every scope, with all threads at the same cells (C6.1). */
+/* Atomic functions: every one on every type at every scope, with all threads updating the same cells (C6.1). */
 #include "support/testing.h"
 
 #include <math.h>
@@ -128,14 +128,14 @@ static void counters_wrap_around(void) {
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 1], (13 - count % 13) % 13);
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 2], 0);
     }
-    /* Beyond the limit both go to its side of the circle at once. */
+    /* Beyond the limit both wrap around at once. */
     memset(cells, 0xff, bytes);
     for (uint32_t g = 0; g < groups; g++) cells[g * CELLS_OF_A_BLOCK + 2] = 0;
     run(stream, names[scope], scope == 1, cells, bytes, NULL);
     for (uint32_t g = 0; g < groups; g++) {
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK], (count - 1) % 10);
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 1], 12 - (count - 1) % 13);
-      assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 2], 2); /* the first to come saw what was there */
+      assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 2], 2); /* the first thread saw the old value */
     }
   }
   assert_ok(rill_free(cells));

@@ -1,4 +1,5 @@
-/* CUB's names for blocks and warps give what a plain loop gives, on every device: rill/device/cuda_cub.h (C6.1). */
+/* CUB's names for blocks and warps compute what a plain loop computes, on every device: rill/device/cuda_cub.h
+ * (C6.1). */
 #include "support/testing.h"
 
 #ifndef LOOPS

@@ -1,4 +1,4 @@
-/* Kernels as CUDA programs have them mean the same on every device: rill/device/cuda_names.h (C6.1). */
+/* Kernels written as in CUDA programs mean the same on every device: rill/device/cuda_names.h (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_cuda.rill.h"
@@ -151,7 +151,7 @@ static void a_namespace_and_dynamic_shared_memory(void) {
   assert_ok(rill_free(y));
 }
 
-/* ---- warps of 32, whatever a wave is ---- */
+/* ---- warps of 32 lanes, whatever the size of a wave ---- */
 
 static uint32_t value(uint32_t thread) { return thread * UINT32_C(2654435761); }
 
@@ -318,7 +318,8 @@ static int64_t within(int64_t value, int64_t low, int64_t high) {
 
 static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
-/* What the kernel's function number k gives of a and b, parts of bits bits: s are signed, u are not. */
+/* Returns the result of the kernel's function number k for a and b, in parts of `bits` bits: s are signed, u
+ * unsigned. */
 static int64_t of_parts(int k, int bits, int64_t as, int64_t bs, int64_t au, int64_t bu) {
   const int64_t top = (INT64_C(1) << bits) - 1, half = (top + 1) / 2;
   switch (k) {

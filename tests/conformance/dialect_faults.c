@@ -1,5 +1,5 @@
-/* Assertions in kernels, threads that wait for each other for ever, and what rillcc --check finds.  A device that is
- * lost stays lost, so each case is a process of its own (C2.6, C6.1). */
+/* Assertions in kernels, threads that wait for each other forever, and what rillcc --check finds. A device that is lost
+ * stays lost, so each case is a process of its own (C2.6, C6.1). */
 #include "fault/children.h"
 
 #include <signal.h>
@@ -53,7 +53,7 @@ static bool is_lost_with(const char *const *texts) {
          rill_stream_synchronize(stream) == RILL_ERROR_DEVICE_LOST && strcmp(first, rill_last_error_text()) == 0;
 }
 
-/* Each gives whether all was right. */
+/* Each returns whether everything was right. */
 
 static bool in_kernel(void) {
   if (assert_in_kernel_launch(stream, &all_threads, NOBODY, out) != RILL_OK || !all_have_written()) return false;
@@ -80,7 +80,7 @@ static bool for_ever(void) {
   return wait_for_ever_launch(stream, &one_block, out) == RILL_OK && is_lost_with(texts);
 }
 
-/* With so many threads at the second barrier, and none at all: a race. */
+/* Runs with this many threads at the second barrier; with 0 threads it is a race. */
 static bool finds(unsigned barriers, const char *what, const char *line) {
   const char *const texts[] = { "\"checked_sum\"", "block (0, 0, 0)", what, line, NULL };
   const rill_launch one_block = rill_launch_1d(BLOCK, BLOCK);
@@ -154,7 +154,7 @@ static void check_gap(const void *a, const void *b, size_t size) {
   assert_true((first < second ? second - first : first - second) >= size + 128);
 }
 
-/* Allocations that are made while kernels are loaded that check what they access have nothing else near their ends. */
+/* While kernels that check their accesses are loaded, new allocations have nothing else near their ends. */
 static void red_zones_separate_allocations(void) {
   enum { COUNT = 8 };
   static const size_t sizes[] = { 512, 4096, 300000, 1 << 20 };

@@ -1,5 +1,5 @@
-/* Numbers of 16 bits in kernels: every one of them, and floats around all borders, against arithmetic of our own in
- * double; the same for the functions that C programs have (C6.1). */
+/* Numbers of 16 bits in kernels: every one of them, and floats around all borders, compared with an independent
+ * implementation in double. The functions for C programs are tested in the same way (C6.1). */
 #include "support/testing.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static uint32_t bits_of(struct format f, double v) {
     if (value_of(f, middle) <= magnitude) low = middle;
     else high = middle;
   }
-  /* Infinity stands for what would be the next number. */
+  /* Infinity stands for the next number past the largest. */
   const double below = value_of(f, low), step = ldexp(1, (low >> f.fraction_bits) == 0 ? 1 - f.bias - f.fraction_bits
                                                                                        : (int)(low >> f.fraction_bits) -
                                                                                              f.bias - f.fraction_bits);

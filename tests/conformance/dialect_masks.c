@@ -1,4 +1,4 @@
-/* CUDA's functions that take a mask or work on a group are right for every mask that the calling threads are in (C6.8).
+/* CUDA's functions with a mask or a group are right for every mask that contains the calling threads (C6.8).
  *
  * The model works on the list of lanes that a mask names and that have not ended, one lane after another. */
 #include "support/testing.h"
@@ -409,7 +409,7 @@ static void check_coalesced(rill_stream stream, const rill_launch *launch) {
       } else {
         check_facts(c, t, facts, branch, false);
       }
-      /* The members of a group agree who they are. */
+      /* All members of a group report the same members. */
       for (uint32_t i = 0; i < members.count; i++)
         EXPECT("members", out[(size_t)c * FACTS * in.threads + members.thread[i]], facts[0]);
     }

@@ -1,4 +1,4 @@
-/* rill_warp_sum, rill_block_sum and their kin: rill/device/reduce.h, word for word (C6.1). */
+/* rill_warp_sum, rill_block_sum and related functions: every statement of rill/device/reduce.h (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_reduce.rill.h"
@@ -11,7 +11,7 @@ static const rill_dim3 blocks[] = {
   { 1, 1, 1 }, { 7, 1, 1 },   { 32, 1, 1 },   { 33, 1, 1 },  { 64, 1, 1 },   { 67, 1, 1 },   { 5, 3, 2 },
   { 9, 4, 5 }, { 256, 1, 1 }, { 1000, 1, 1 }, { 16, 16, 4 }, { 1023, 1, 1 }, { 1024, 1, 1 },
 };
-/* Of the threads with numbers that are multiples of it, nothing is heard; 0: all stay.  97 leaves most. */
+/* Threads whose number is a multiple of it return early; 0: none do. With 97 most threads stay. */
 static const unsigned drops[] = { 0, 2, 3, 33, 97 };
 
 /* Values whose sums depend on the order. */

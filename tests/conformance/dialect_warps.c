@@ -1,4 +1,4 @@
-/* What threads do together with their warp and their block: rill/device/warp.h, word for word (C6.1). */
+/* Functions of a warp and of a block: every statement of rill/device/warp.h (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_warps.rill.h"
@@ -9,7 +9,7 @@ enum { MOST_LANES = 64, ROUNDS = 32 };
 static const rill_dim3 blocks[] = {
   { 1, 1, 1 }, { 7, 1, 1 }, { 32, 1, 1 }, { 64, 1, 1 }, { 67, 1, 1 }, { 256, 1, 1 }, { 5, 3, 2 }, { 9, 4, 5 },
 };
-/* Of the threads with numbers that are multiples of it, nothing is heard; 0: all stay.  1 would leave nobody. */
+/* Threads whose number is a multiple of it return early; 0: none do. With 1 no thread would stay. */
 static const unsigned drops[] = { 0, 2, 3, 5, 33 };
 #define EACH(i, array)                 \
   size_t i = 0;                        \

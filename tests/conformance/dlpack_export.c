@@ -124,7 +124,7 @@ static void describes_the_array(void) {
   }
 }
 
-/* M11: each element has to lie inside of its allocation, whichever way the strides go. */
+/* M11: each element has to lie inside its allocation, whatever the sign of the strides. */
 static void refuses_arrays_outside_their_allocation(void) {
   begin();
   const int64_t all[] = { CELLS }, more[] = { CELLS + 1 }, back[] = { -1 }, wide[] = { 9 }, none[] = { 0 };
@@ -206,7 +206,7 @@ static void refuses_unknown_stream_numbers(void) {
   assert_int_equal(releases, 0);
 }
 
-/* The consumer's stream goes on after the producer's work, and the producer is not held up. */
+/* The consumer's stream waits for the producer's work, and the producer is not delayed. */
 static void orders_the_consumer(void) {
   if (!native_available()) return;
   begin();
@@ -226,7 +226,7 @@ static void orders_the_consumer(void) {
   assert_int_equal(dut.host[0], 7);
   managed->deleter(managed);
 
-  /* and one that nobody imported, and the vendor's default streams */
+  /* and a stream that was not imported, and the vendor's default streams */
   const uintptr_t other = native_stream_create(dut.device);
   assert_ok(export(&tensor, (intptr_t)other, &managed));
   managed->deleter(managed);

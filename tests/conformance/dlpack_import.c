@@ -3,7 +3,7 @@
 
 static int64_t shape[] = { 4, 16 };
 
-/* As a producer makes it, in memory of the device under test. */
+/* A tensor as a producer creates it, in memory of the device under test. */
 static rill_dlpack produced(void) {
   rill_dlpack made;
   memset(&made, 0, sizeof made);
@@ -85,7 +85,7 @@ static void is_used_in_place(void) {
   for (unsigned i = 0; i < CELLS; i++) assert_int_equal(dut.host[i], 9);
 }
 
-/* What was exported comes back as it was. */
+/* An exported tensor is imported unchanged. */
 static void imports_what_rill_exports(void) {
   rill_stream stream = new_stream("both");
   rill_tensor tensor = RILL_TENSOR_INIT, back;

@@ -41,7 +41,7 @@ static void refuses_interprocess_with_timing(void) {
   assert_int_equal(out.id, 0);
 }
 
-/* C1.8: where events cannot be shared, that is said. */
+/* C1.8: if events cannot be shared, the error says so. */
 static void interprocess_events_work_if_supported(void) {
   rill_event out = { 1 };
   const rill_event_options *options = RILL_EVENT_OPTIONS(.interprocess = true);

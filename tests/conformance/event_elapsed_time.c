@@ -44,7 +44,7 @@ static void refuses_null_out(void) {
   assert_fails(rill_event_elapsed_time(event, event, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* One of the two events is at fault: the failure has this status and names that one, and ms is 0. */
+/* One of the two events is at fault: the call fails with this status, names that event, and sets ms to 0. */
 static void fails_for_either(rill_event bad, const char *label, rill_status status) {
   rill_event good = timed("good");
   float ms = 1.0f;
@@ -159,7 +159,7 @@ static void measures_between_streams(void) {
   assert_true(elapsed(start, end) >= 0.0f);
 }
 
-/* E20, E6: of an event that is recorded again the last record counts. */
+/* E20, E6: the last record of an event counts. */
 static void uses_the_last_records(void) {
   rill_event start = timed("start"), end = timed("end");
   rill_stream stream = new_stream("stream");
@@ -171,7 +171,7 @@ static void uses_the_last_records(void) {
   assert_true(elapsed(start, end) >= 0.0f);
 }
 
-/* C3.5: an older record whose turn comes late changes nothing any more. */
+/* C3.5: an older record that is reached later changes nothing. */
 static void is_not_changed_by_a_replaced_record(void) {
   rill_event start = timed("start"), end = new_timing_event("end");
   rill_stream late = new_stream("late"), stream = new_stream("stream");

@@ -53,7 +53,8 @@ static void marks_what_its_owner_recorded(void) {
   assert_int_equal(dut.host[0], 6);
   assert_becomes_ready(event);
 
-  gate = gate_close(stream); /* recorded again without rill's knowledge: an imported event is always asked */
+  gate = gate_close(
+      stream); /* recorded again without rill's knowledge: the driver is always queried for an imported event */
   native_event_record(native, native_stream);
   assert_false(is_ready(event));
   gate_open(gate);
@@ -84,7 +85,7 @@ static void calls_release_once(void) {
   native_event_destroy(native);
 }
 
-/* C4.5: rill records it like its own; adopted, it goes with the handle. */
+/* C4.5: rill records it like its own; an adopted event is destroyed with its handle. */
 static void adopts_and_records(void) {
   if (!native_available()) return;
   const rill_import_options options = { sizeof options, RILL_IMPORT_ADOPT, "adopted", NULL, NULL };

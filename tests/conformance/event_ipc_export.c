@@ -1,4 +1,4 @@
-/* rill_event_ipc_export.  What another process does with the handle: event_ipc_import.c. */
+/* rill_event_ipc_export. event_ipc_import.c tests the use of the handle in another process. */
 #include "ipc.h"
 #include "support/native.h"
 
@@ -74,7 +74,7 @@ static void each_event_has_its_own_handle(void) {
   assert_memory_not_equal(&first, &second, sizeof first);
 }
 
-/* C4.5: it counts as recorded; complete, until somebody records it. */
+/* C4.5: it counts as recorded; it is complete until it is recorded. */
 static void counts_as_recorded(void) {
   rill_ipc_handle handle;
   bool recorded = false;
@@ -91,7 +91,7 @@ static void counts_as_recorded(void) {
   assert_completes(stream);
 }
 
-/* C3.8, C4.5: what was held for a first record goes on. */
+/* C3.8, C4.5: streams held for its first record are released. */
 static void releases_streams_held_for_it(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;

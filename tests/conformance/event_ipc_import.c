@@ -1,4 +1,4 @@
-/* rill_event_ipc_import, with a second process that has what the first one exports. */
+/* rill_event_ipc_import, with a second process that imports what the first exports. */
 #include "ipc.h"
 
 static rill_event new_shared(void) {
@@ -182,7 +182,7 @@ static void refuses_damaged_handles_and_imports_twice(void) {
   assert_true(is_ready(event));
 }
 
-/* Several threads open and release one handle; a driver that opens it once at a time says so. */
+/* Several threads open and release one handle; a driver that opens a handle only once at a time refuses with a text. */
 static const char *imports_and_releases(unsigned index, void *shared) {
   (void)index;
   for (unsigned i = 0; i < scaled(200); i++) {
@@ -227,7 +227,7 @@ static void child_exports_and_ends(void) {
   peer_send(peer_parent(), &handle, sizeof handle);
 }
 
-/* I9: a driver may refuse the event of a process that has ended, or keep it; it is never a crash. */
+/* I9: a driver may refuse the event of a process that has ended, or keep it; the call never crashes. */
 static void survives_the_end_of_the_exporter(void) {
   rill_ipc_handle handle;
   rill_event event;
@@ -244,7 +244,7 @@ static void survives_the_end_of_the_exporter(void) {
   } else {
     assert_says("rill_event_ipc_import");
   }
-  assert_ok(rill_stream_synchronize(new_stream("after"))); /* nothing is broken by it */
+  assert_ok(rill_stream_synchronize(new_stream("after"))); /* later calls still work */
 }
 
 int main(int argc, char **argv) {

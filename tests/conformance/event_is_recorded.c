@@ -25,7 +25,7 @@ static void is_true_from_the_first_record_on(void) {
   assert_true(is_recorded(event));
 }
 
-/* C1.1: a record that is refused is none. */
+/* C1.1: a refused record does not count. */
 static void ignores_failed_records(void) {
   rill_event event = new_event("event");
   assert_fails(rill_stream_record_event(new_stream("stream"), event, UINT32_MAX), RILL_ERROR_INVALID_ARGUMENT);

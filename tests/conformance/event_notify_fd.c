@@ -81,7 +81,7 @@ static void adds_one_for_each_call_when_the_point_is_reached(void) {
   (void)close(fd);
 }
 
-/* C4.7: later records go elsewhere, and the event may be released. */
+/* C4.7: later records do not matter, and the event may be released. */
 static void refers_to_the_point_at_the_call(void) {
   const int fd = new_eventfd();
   const rill_stream first = new_stream("first"), second = new_stream("second");
@@ -97,7 +97,7 @@ static void refers_to_the_point_at_the_call(void) {
   gate_open(later);
 }
 
-/* C4.7: one that is not reached holds up no other. */
+/* C4.7: an event that is not reached delays no other. */
 static void is_not_held_up_by_another_stream(void) {
   const int fd = new_eventfd(), other = new_eventfd();
   const rill_stream first = new_stream("first"), second = new_stream("second");
@@ -116,7 +116,7 @@ static void is_not_held_up_by_another_stream(void) {
   (void)close(other);
 }
 
-/* C4.7: it delays nothing that the stream gets later. */
+/* C4.7: it does not delay later work of the stream. */
 static void delays_no_work(void) {
   const int fd = eventfd(UINT32_MAX, EFD_CLOEXEC); /* one whose write would block */
   const uint64_t most = UINT64_MAX - 1 - UINT32_MAX;
@@ -192,7 +192,7 @@ static void refuses_a_captured_point(void) {
   (void)close(fd);
 }
 
-/* C4.7, C7.3: it goes on during captures, and breaks none. */
+/* C4.7, C7.3: notification works during captures and breaks none. */
 static void leaves_captures_alone(void) {
   const int fd = new_eventfd();
   const rill_stream stream = new_stream("stream"), capturing = new_stream("capturing");
@@ -209,7 +209,7 @@ static void leaves_captures_alone(void) {
   (void)close(fd);
 }
 
-/* C4.7, C1.10: the child is notified nothing of its parent's events, and the parent is notified once. */
+/* C4.7, C1.10: the child is not notified of its parent's events, and the parent is notified once. */
 static void notifies_only_the_parent_after_fork(void) {
   const int fd = new_eventfd();
   const rill_stream stream = new_stream("stream");

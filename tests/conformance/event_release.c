@@ -43,7 +43,7 @@ static void old_handles_stay_stale(void) {
   }
 }
 
-/* C1.3, E3: at once, though what it marks has not come. */
+/* C1.3, E3: it returns at once, although the marked point has not been reached. */
 static void does_not_wait_for_the_record(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");

@@ -27,7 +27,7 @@ static void returns_when_the_work_is_done(void) {
   }
 }
 
-/* It waits for what the event marks, not for what the stream does after. */
+/* It waits for the marked point, not for later work of the stream. */
 static void does_not_wait_for_later_work(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
@@ -60,7 +60,7 @@ static void waits_in_many_threads(void) {
     keep_event_until_end(event);
     struct background *threads = start_threads(8, synchronizes, &event);
     write_cell(other, 1, 1);
-    assert_completes(other); /* nobody else is held up */
+    assert_completes(other); /* other threads are not delayed */
     gate_open(gate);
     join_threads(threads);
     dut.host[0] = 0;

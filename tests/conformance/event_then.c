@@ -32,7 +32,7 @@ static void refuses_null_fn(void) {
   assert_fails(rill_event_then(new_event("event"), NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C4.7: on a thread of rill, never inside the call. */
+/* C4.7: the function runs on a thread of rill, never inside the call. */
 static void calls_on_another_thread(void) {
   struct notified notified = { .status = RILL_ERROR_INTERNAL };
   const rill_stream stream = new_stream("stream");
@@ -53,7 +53,7 @@ static void calls_on_another_thread(void) {
   assert_false(pthread_equal(notified.thread, pthread_self()));
 }
 
-/* Submits work, waits for it, and has itself notified of more. */
+/* Submits work, waits for it, and requests another notification. */
 static void use_rill(void *user, rill_status status) {
   struct notified *const notified = user;
   rill_event event = RILL_NULL_EVENT;

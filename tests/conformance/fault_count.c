@@ -1,4 +1,4 @@
-/* rill_fault_count, from the rules that RILL_FAULT has on */
+/* rill_fault_count, with the rules of RILL_FAULT */
 #include "support/testing.h"
 
 static const uint32_t zeros[1];

@@ -41,7 +41,7 @@ static void refuses_malformed_rules(void) {
   assert_fails(rill_fault_set(many), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("more than 32 rules");
   many[7 * 32] = '\0';
-  /* What was set stands. */
+  /* The earlier rules stay in force. */
   rill_stream stream = new_stream("stream");
   assert_fails(rill_fill_async(stream, dut.memory, zeros, 4, 1), RILL_ERROR_TIMEOUT);
   set(many);
@@ -102,7 +102,7 @@ static void fails_each_kind_of_call(void) {
   rill_fault_clear();
 }
 
-/* Core writes the text of what the driver has no memory for; it still says that this was injected. */
+/* Core writes the text of an out-of-memory error; the text still says that the failure was injected. */
 static void failed_allocations_name_the_rule(void) {
   void *p;
   set("alloc:1+=out_of_memory");

@@ -60,7 +60,7 @@ static void does_nothing_for_zero_patterns(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* C8 of the edge cases: with one row, too.  The text tells the numbers. */
+/* C8 of the edge cases: also with one row. The text contains the numbers. */
 static void refuses_pitches_below_a_row(void) {
   rill_stream stream = new_stream("stream");
   const uint32_t pattern = 9;
@@ -70,7 +70,7 @@ static void refuses_pitches_below_a_row(void) {
   }
 }
 
-/* C5.3; C13 of the edge cases: the last byte of the last row counts, what would follow it does not. */
+/* C5.3; C13 of the edge cases: the last byte of the last row counts; the padding after it does not. */
 static void refuses_ranges_past_the_end(void) {
   rill_stream stream = new_stream("stream");
   const unsigned char pattern[16] = { 0 };
@@ -131,7 +131,7 @@ static size_t pitch_of(const struct region *region, size_t size) {
   return (region->width * size + 15) / 16 * 16 + region->gap;
 }
 
-/* What is to be in memory that held the guard. */
+/* The expected contents of memory that held the guard. */
 static void fill_by_loops(unsigned char *dst, const struct region *region, size_t size, const unsigned char *pattern) {
   for (size_t y = 0; y < region->height; y++) {
     for (size_t x = 0; x < region->width * size; x++) {
@@ -163,7 +163,8 @@ static rill_status fill_region(rill_stream stream, unsigned char *dst, const str
                             region->height);
 }
 
-/* C5.3; C12 of the edge cases: all pattern sizes in all kinds of memory, and what lies around and between unhurt. */
+/* C5.3; C12 of the edge cases: all pattern sizes in all kinds of memory leave the bytes around and between the rows
+ * unchanged. */
 static void fills_regions_of_every_kind_of_memory(void) {
   const int kinds[] = { PINNED, DEVICE, MANAGED, REGISTERED };
   unsigned char pattern[16];
@@ -294,7 +295,7 @@ static void runs_in_stream_order(void) {
   assert_memory_equal(dut.host, expected, sizeof expected);
 }
 
-/* The native null stream takes the way of calls that need a current device. */
+/* The native null stream uses the path of calls that need a current device. */
 static void fills_on_imported_streams(void) {
   if (!dut.gpu) return;
   rill_stream null_stream;

@@ -72,7 +72,7 @@ static void make_pattern(unsigned char pattern[16]) {
   for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(0x11 * i + 3);
 }
 
-/* One fill in the middle of memory of `kind`, and what lies around it unhurt. */
+/* Fills the middle of memory of `kind` and checks that the bytes around it are unchanged. */
 static void check_fill(rill_stream stream, uint32_t kind, size_t size, size_t count) {
   enum { BEFORE = 16, AFTER = 33 };
   const size_t n = size * count, all = BEFORE + n + AFTER;
@@ -108,8 +108,8 @@ static bool has_kind(uint32_t kind) {
   return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
 }
 
-/* Large fills may be made up of pieces, of which each is as long as all before it: one pattern less than some of them,
- * just so many, one more, and an odd rest after several. */
+/* Large fills may consist of pieces, each as long as all before it. The counts are one pattern less than several
+ * pieces, exactly as many, one more, and an odd rest. */
 static void fills_in_several_pieces(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   rill_stream stream = new_stream("stream");

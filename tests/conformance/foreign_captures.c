@@ -1,5 +1,5 @@
-/* Captures that other code of the process has under way, in global mode on another thread (C7.3): no call of rill
- * disturbs one, but for those that wait for a whole device.  On the CPU there is nothing of the kind. */
+/* Captures of other code in the process, in global mode on another thread (C7.3): no rill call invalidates one, except
+ * calls that wait for a whole device. The CPU has no such captures. */
 #include "support/native.h"
 
 #include "gate.rill.h"
@@ -165,7 +165,7 @@ static rill_status call_host(void) {
   return rill_stream_synchronize(scene.stream);
 }
 
-/* After a gate, so that the vendor is asked. */
+/* After a gate, so that the driver is queried. */
 static rill_status ask_busy_streams(void) {
   bool out = true;
   struct gate *gate = gate_close(scene.stream);
@@ -236,7 +236,7 @@ static rill_status use_default_pool(void) {
   void *first = NULL, *second = NULL;
   TRY(rill_alloc_async(scene.stream, BYTES, &first));
   TRY(rill_free_async(scene.stream, first));
-  TRY(rill_alloc_async(scene.other, BYTES, &second)); /* what another stream has freed */
+  TRY(rill_alloc_async(scene.other, BYTES, &second)); /* memory that another stream freed */
   TRY(rill_memory_record_use(second, scene.stream));
   return rill_free_async(scene.other, second);
 }
@@ -371,7 +371,8 @@ static const struct call {
   CALL(end_everything),
 };
 
-/* One call while the capture is under way; what was refused is done afterwards.  False if it did what it must not. */
+/* One call while the capture is under way; a refused call is repeated afterwards. Returns false if the call broke a
+ * rule. */
 static bool check_call(const struct call *call, bool known) {
   begin_capture();
   spoil_last_error();
@@ -404,17 +405,17 @@ static void check_all_calls(bool known) {
   assert_int_equal(failed, 0);
 }
 
-/* C7.3: on a stream of which rill has never heard. */
+/* C7.3: on a stream that rill does not know. */
 static void no_call_breaks_a_capture(void) {
   if (native_available()) check_all_calls(false);
 }
 
-/* C7.3: on a stream that rill knows: what would break the capture is refused before the driver hears of it. */
+/* C7.3: on a stream that rill knows: a call that would break the capture is refused before it reaches the driver. */
 static void known_captures_are_never_broken(void) {
   if (native_available()) check_all_calls(true);
 }
 
-/* C7.3, C3.12: its own stream is not asked about its work. */
+/* C7.3, C3.12: rill does not query the capturing stream. */
 static void its_stream_is_not_queried(void) {
   bool out = false;
   if (!native_available()) return;

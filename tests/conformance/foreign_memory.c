@@ -1,5 +1,5 @@
 /* Copies and fills of memory that other code has allocated with the vendor's own functions: rill does not know it, and
- * the driver decides what it is (C5.3).  A CPU has no other memory than the C library's, of which other tests are. */
+ * the driver decides what it is (C5.3). A CPU has only pageable memory, which other tests cover. */
 #include "pitched.h"
 #include "support/native.h"
 
@@ -37,7 +37,7 @@ static void is_unknown_to_rill(void) {
   }
 }
 
-/* C5.3: from and to memory of every kind of rill's. */
+/* C5.3: from and to every kind of rill memory. */
 static void copies_in_every_direction(void) {
   if (!native_available()) return;
   rill_stream stream = new_stream("stream");
@@ -88,7 +88,8 @@ static void copies_on_a_held_stream(void) {
   }
 }
 
-/* C6 of the edge cases: pinned by somebody else is pinned, so the source is read in its turn, on a held stream too. */
+/* C6 of the edge cases: memory pinned by other code is pinned, so the source is read when the copy runs, also on a held
+ * stream. */
 static void a_pinned_source_is_read_in_stream_order(void) {
   if (!native_available()) return;
   uint32_t *theirs = (uint32_t *)(void *)foreign(FOREIGN_PINNED);
@@ -109,7 +110,7 @@ static void a_pinned_source_is_read_in_stream_order(void) {
   free_foreign(FOREIGN_PINNED, theirs);
 }
 
-/* C5.3: fills go to the driver just so. */
+/* C5.3: fills are passed to the driver unchanged. */
 static void fills(void) {
   if (!native_available()) return;
   rill_stream stream = new_stream("stream");
@@ -135,7 +136,8 @@ static void fills(void) {
   }
 }
 
-/* Large ones too: what lies around is unhurt, and the call waits for the stream in neither memory. */
+/* Large fills leave the bytes around them unchanged, and the call does not wait for the stream in either kind of
+ * memory. */
 static void large_fills_do_not_wait(void) {
   if (!native_available()) return;
   static unsigned char expected[PITCHED_BYTES], seen[PITCHED_BYTES];
@@ -166,7 +168,7 @@ static void large_fills_do_not_wait(void) {
   }
 }
 
-/* C5.3, C1.1: what reaches past the end of it is refused by the driver, and nothing has been done. */
+/* C5.3, C1.1: the driver refuses an access past the end of the memory, and nothing is changed. */
 static void fills_past_the_end_do_nothing(void) {
   if (!native_available()) return;
   static unsigned char seen[PITCHED_BYTES];

@@ -48,7 +48,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C5.1, M9: the memory does not go before the work that uses it; the call may block for that. */
+/* C5.1, M9: memory is not freed before the work that uses it has finished; the call may block. */
 static void waits_for_submitted_work(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   enum { BYTES = 1 << 20 };
@@ -71,7 +71,7 @@ static void waits_for_submitted_work(void) {
   }
 }
 
-/* C5.1: and what comes from a pool is given to nobody else before that. */
+/* C5.1: memory of a pool is not handed out again before that. */
 static void pool_memory_waits_for_submitted_work(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -93,8 +93,8 @@ static void pool_memory_waits_for_submitted_work(void) {
   assert_ok(rill_free(next));
 }
 
-/* C3.8, C5.1: nobody can wait for held work, so what it may use is deferred.  Each kind of work that says what it uses
- * finds the memory as it was. */
+/* C3.8, C5.1: held work cannot be waited for, so the free of memory it may use is deferred. Each kind of work that
+ * names its memory finds it unchanged. */
 static void memory_of_held_work_is_deferred(void) {
   const uint32_t value = 21;
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
@@ -117,7 +117,7 @@ static void memory_of_held_work_is_deferred(void) {
   }
 }
 
-/* And so is memory of a pool: nobody else gets it meanwhile. */
+/* The free of pool memory is also deferred: no one else gets it meanwhile. */
 static void pool_memory_of_held_work_is_deferred(void) {
   enum { BYTES = 1 << 20 };
   const uint32_t value = 22, wrong = 23;
@@ -145,7 +145,7 @@ static void read_pinned(void *user, rill_status status) {
   if (status == RILL_OK) *(uint32_t *)(uintptr_t)places[1] = *places[0];
 }
 
-/* A host call may use whatever the host reaches. */
+/* A host call may use any memory that the host can access. */
 static void memory_of_held_host_calls_is_deferred(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
@@ -187,8 +187,8 @@ static void held_work_of_other_devices_defers_it(void) {
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* C3.8: what is deferred has a bound; then allocation fails, not the free, and the text says what to do.  Once the work
- * is handed over, the memory is there again. */
+/* C3.8: deferred memory is bounded; past the bound allocation fails, not the free, and the text says what to do. Once
+ * the work is submitted, the memory is available again. */
 static void deferred_memory_is_bounded(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
@@ -223,7 +223,7 @@ static const char *frees(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C5.1: any thread; and each pointer once, whoever is first. */
+/* C5.1: any thread may free, and each pointer is freed once. */
 static void serves_threads_that_did_not_allocate(void) {
   void *pointers[8];
   for (unsigned i = 0; i < 8; i++) assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &pointers[i]));
@@ -254,7 +254,7 @@ static void only_one_of_many_threads_frees(void) {
   }
 }
 
-/* C5.1, C3.8: work of a stream that is held on another device may be going to use it, too. */
+/* C5.1, C3.8: work of a held stream on another device may still use it. */
 static void waits_for_held_work_of_another_device(void) {
   needs_second_device();
   rill_stream held = new_stream_on(dut.second, "held"), other = new_stream_on(dut.second, "other");
@@ -270,7 +270,7 @@ static void waits_for_held_work_of_another_device(void) {
     assert_ok(rill_stream_wait_event(held, event, 0));
     assert_ok(rill_copy_async(held, dut.host, memory, 4));
     assert_ok(rill_free(memory));
-    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&again)); /* where the other one was, if that is gone */
+    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&again)); /* at the old address, if that was freed */
     assert_ok(rill_fill_async(here, again, &(uint32_t){ 1 }, sizeof value, 1024));
     assert_completes(here);
     assert_ok(rill_stream_record_event(other, event, 0));

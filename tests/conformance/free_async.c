@@ -52,7 +52,8 @@ static void refuses_streams_of_other_backends(void) {
   assert_ok(rill_free_async(stream, p));
 }
 
-/* M11, M19: freed on another stream, memory is not given to the first one before that stream has come so far. */
+/* M11, M19: memory freed on another stream is not handed to the first stream before the other stream reaches the
+ * free. */
 static void frees_on_another_stream(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   void *first, *second;
@@ -65,7 +66,8 @@ static void frees_on_another_stream(void) {
   assert_ok(rill_free_async(stream, second));
 }
 
-/* C4.6: free after the stream of the allocation is gone; and memory of a stream that has gone after its free. */
+/* C4.6: memory can be freed after the stream of its allocation was released, and a stream can be released after a free
+ * on it. */
 static void streams_may_be_released(void) {
   rill_stream stream, other = new_stream("other");
   void *p;
@@ -126,7 +128,7 @@ static void only_one_of_many_threads_frees(void) {
   }
 }
 
-/* C5.1: rill_free while a stream is held does not wait for it, and nobody gets the memory before. */
+/* C5.1: rill_free does not wait for a held stream, and the memory is not reused before that stream has finished. */
 static void frees_while_a_stream_is_held(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");

@@ -26,7 +26,7 @@ static void refuses_bad_handles(void) {
   assert_null(a_pointer);
 }
 
-/* G31: the memory is there at every launch, whether a node frees it or not. */
+/* G31: the memory exists at every launch, whether a node frees it or not. */
 static void memory_serves_all_launches(void) {
   rill_graph graph = new_graph();
   rill_graph_node allocated, node;
@@ -60,7 +60,7 @@ static rill_graph graph_with_memory(uint32_t value) {
   return graph;
 }
 
-/* The memory is one object's until the last launch of that has ended. */
+/* One execution object owns the memory until its last launch has ended. */
 static void one_object_owns_it_at_a_time(void) {
   rill_graph graph = graph_with_memory(1);
   rill_graph_exec exec = new_exec(graph), second;
@@ -78,7 +78,7 @@ static void one_object_owns_it_at_a_time(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* The same, of memory that an update has put away. */
+/* The same holds for memory that an update has replaced. */
 static void launches_before_an_update_keep_it(void) {
   rill_graph graph = graph_with_memory(1), other = graph_with_memory(2);
   rill_graph_exec exec = new_exec(graph), second;

@@ -36,7 +36,8 @@ static void refuses_itself(void) {
   assert_int_equal(count, 1);
 }
 
-/* G26: all of the child comes after what it is added after, and before its node; it may be added again and again. */
+/* G26: the whole child runs after the predecessors of its node and before its successors; a child may be added many
+ * times. */
 static void runs_in_its_place(void) {
   enum { TIMES = 3 };
   rill_graph child = new_graph(), graph = new_graph();
@@ -54,7 +55,8 @@ static void runs_in_its_place(void) {
   assert_int_equal(dut.host[0], 2 * TIMES);
 }
 
-/* Independent parts of a child, added out of order, meet in its node; an empty child is a node that does nothing. */
+/* Independent parts of a child, added out of order, are joined in its node; an empty child is a node that does
+ * nothing. */
 static void joins_its_parts(void) {
   rill_graph child = new_graph(), empty = new_graph(), graph = new_graph();
   rill_graph_node reads[2], writes[2], last;

@@ -29,7 +29,7 @@ static void checks_its_ranges(void) {
   assert_fails(rill_graph_add_copy(graph, NULL, 0, dut.host, dut.memory, 4, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* G31: of 0 bytes, a node all the same. */
+/* G31: a copy of 0 bytes is still a node. */
 static void does_nothing_for_zero_bytes(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
@@ -38,7 +38,7 @@ static void does_nothing_for_zero_bytes(void) {
   run_graph(graph);
 }
 
-/* C7.1: memory is read at each launch, that of the host too. */
+/* C7.1: memory, including host memory, is read at each launch. */
 static void reads_its_source_at_each_launch(void) {
   rill_graph graph = new_graph();
   rill_graph_node in, out;

@@ -30,7 +30,7 @@ static void refuses_cycles(void) {
   assert_int_equal(edges, LENGTH - 1);
 }
 
-/* G20: the same edge again, and one that others make superfluous. */
+/* G20: a duplicate edge, and an edge that others make redundant. */
 static void accepts_redundant_edges(void) {
   rill_graph graph = new_graph();
   size_t edges = 0;

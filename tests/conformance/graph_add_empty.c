@@ -18,7 +18,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_add_empty(graph, NULL, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.1: what comes after it comes after all that it comes after. */
+/* C7.1: nodes after an empty node run after all nodes before it. */
 static void joins_paths(void) {
   enum { PATHS = 8 };
   rill_graph graph = new_graph();

@@ -47,7 +47,7 @@ static void marks_a_point_of_each_launch(void) {
   assert_becomes_ready(event);
 }
 
-/* C3.8: it is a first record like any other. */
+/* C3.8: it counts as a first record. */
 static void releases_streams_that_are_held(void) {
   rill_graph graph = new_graph();
   rill_stream held = new_stream("held");

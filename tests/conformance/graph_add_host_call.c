@@ -50,7 +50,7 @@ static void look(void *user, rill_status status) {
   *(uint32_t *)(uintptr_t)seen->cell = 90;
 }
 
-/* H3: after what it comes after, before what comes after it. */
+/* H3: it runs after its predecessors and before its successors. */
 static void runs_in_its_place(void) {
   struct seen seen = { dut.host, 0 };
   rill_graph graph = new_graph();

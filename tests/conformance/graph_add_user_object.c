@@ -28,7 +28,7 @@ static void refuses_bad_handles(void) {
   assert_int_equal(atomic_load(&released), 0);
 }
 
-/* G29, G33: once each, by the call that lets the last graph go. */
+/* G29, G33: each is released once, by the call that releases the last graph. */
 static void is_released_once(void) {
   enum { OBJECTS = 3 };
   start_counting();
@@ -46,7 +46,7 @@ static void is_released_once(void) {
   assert_int_equal(atomic_load(&released), OBJECTS);
 }
 
-/* It is attached to the graph: no list has it, and graphs of the same nodes have the same shape with it and without. */
+/* It is attached to the graph: it appears in no list, and does not change the shape of the graph. */
 static void is_not_a_node(void) {
   start_counting();
   rill_graph graph = new_graph(), other = new_graph();
@@ -66,7 +66,7 @@ static void is_not_a_node(void) {
   assert_int_equal(atomic_load(&released), 1);
 }
 
-/* To a graph that a capture makes, and to one that a capture adds to, whether nodes of that stay or not. */
+/* Adds to a graph that a capture creates, and to one that a capture extends, whether its nodes stay or not. */
 static void is_added_during_a_capture(void) {
   start_counting();
   rill_stream stream = new_stream("capturing");
@@ -95,7 +95,7 @@ static void is_added_during_a_capture(void) {
   assert_int_equal(atomic_load(&released), 3);
 }
 
-/* A capture that an execution object is launched in gets its objects; one that is aborted does not keep them. */
+/* A capture in which an execution object is launched keeps its user objects; an aborted capture does not. */
 static void captured_launches_keep_it(void) {
   start_counting();
   rill_stream stream = new_stream("capturing");
@@ -116,7 +116,7 @@ static void captured_launches_keep_it(void) {
   assert_int_equal(atomic_load(&released), 1);
 }
 
-/* G28, G29: not before the last launch has ended, by the call that waited for it. */
+/* G28, G29: it is released after the last launch has ended, by the call that waited for it. */
 static void is_kept_until_launches_end(void) {
   start_counting();
   rill_graph graph = new_graph();
@@ -141,7 +141,7 @@ static void is_kept_until_launches_end(void) {
   assert_int_equal(dut.host[0], 4);
 }
 
-/* An update takes the objects of the new graph, and lets those before go with the launches that were made. */
+/* An update takes over the user objects of the new graph, and releases the old ones with the earlier launches. */
 static void an_update_releases_it(void) {
   start_counting();
   rill_graph first = new_graph(), second = new_graph();
@@ -172,7 +172,7 @@ static void an_update_releases_it(void) {
   assert_int_equal(atomic_load(&others), 1);
 }
 
-/* An execution object keeps what its graph had when it was made. */
+/* An execution object keeps the user objects that its graph had at instantiation. */
 static void only_later_execution_objects_keep_it(void) {
   start_counting();
   rill_graph graph = new_graph();
@@ -197,7 +197,7 @@ static void release_things(void *user) {
   things->statuses[2] = rill_free(things->memory);
 }
 
-/* `release` may release: what goes with that is gone when the outermost call returns, at any depth. */
+/* `release` may release other objects, at any depth: they are destroyed when the outermost call returns. */
 static void may_release_others(void) {
   enum { DEPTH = 1000 };
   static struct things things[DEPTH];

@@ -12,8 +12,8 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_clone(graph, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* G35: the same nodes in the same order with the same edges, also where edges lead backwards; each graph is changed by
- * itself. */
+/* G35: the same nodes in the same order with the same edges, also where edges lead backwards; each graph is changed
+ * independently. */
 static void copies_the_graph(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node read = add_read(graph, NULL, 0, 0), write = add_write(graph, NULL, 0, 0, 7), nodes[8], from[8], to[8];
@@ -39,7 +39,7 @@ static void copies_the_graph(void) {
   assert_ok(rill_graph_release(copy));
 }
 
-/* Single nodes of the two are changed apart. */
+/* Nodes of the two graphs are changed independently. */
 static void has_execution_objects_of_its_own(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), copied;
@@ -61,7 +61,7 @@ static void has_execution_objects_of_its_own(void) {
   assert_ok(rill_graph_release(copy));
 }
 
-/* C7.1: memory of the graph is one for both. */
+/* C7.1: both share the memory of the graph. */
 static void shares_memory(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node node;

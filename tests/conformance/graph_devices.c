@@ -1,5 +1,5 @@
-/* A graph is of one device (C1.8): what is of another one is refused on every way into a graph, with both devices in
- * the text, and the graph, the capture and the streams are good for what comes afterwards. */
+/* A graph is of one device (C1.8): objects of another device are refused on every way into a graph, with both devices
+ * in the text, and the graph, the capture and the streams stay usable. */
 #include "graphs.h"
 
 #include <stdio.h>
@@ -123,7 +123,7 @@ static void refuses_updates_and_launches(void) {
   end_scene();
 }
 
-/* G14: the capture goes on, and the other stream does not come to it. */
+/* G14: the capture continues, and the other stream does not join it. */
 static void refuses_foreign_work_in_captures(void) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_event inside = new_event("inside"), event;
@@ -161,7 +161,7 @@ static void refuses_foreign_work_in_captures(void) {
   end_scene();
 }
 
-/* What docs/guides/GRAPHS.md says to do instead: a graph for each device, ordered by events around their launches. */
+/* The alternative of docs/guides/GRAPHS.md: one graph for each device, ordered by events around their launches. */
 static void graphs_of_two_devices_are_ordered_by_events(void) {
   uint32_t *far;
   rill_graph_node node;

@@ -16,7 +16,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_launch(exec, new_stream("stream")), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C1.3, G28: everything is released right after the launch, which runs to its end. */
+/* C1.3, G28: everything is released right after the launch, which still completes. */
 static void does_not_touch_launches(void) {
   unsigned calls = 0;
   rill_graph graph = new_graph();

@@ -23,7 +23,7 @@ static void refuses_bad_handles(void) {
                RILL_ERROR_INVALID_HANDLE);
 }
 
-/* C7.1: later launches run the other kernel, those that have been made the first one. */
+/* C7.1: later launches run the other kernel, earlier ones the first. */
 static void launches_another_kernel(void) {
   const rill_graph graph = new_graph();
   const rill_stream stream = new_stream("stream");

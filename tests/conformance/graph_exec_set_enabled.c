@@ -22,7 +22,7 @@ static void refuses_other_kinds(void) {
   assert_fails(rill_graph_exec_set_enabled(exec, elsewhere, false), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.1: kernels alone, launched before: for a driver the hardest case. */
+/* C7.1: only kernels, launched before: the hardest case for a driver. */
 static void disables_a_kernel(void) {
   const rill_graph graph = new_graph();
   const rill_graph_node first = add_increment(graph, NULL, 0, dut.host, "first");
@@ -45,7 +45,7 @@ static void disables_a_kernel(void) {
   assert_int_equal(dut.host[1], 2);
 }
 
-/* C7.1: what changes meanwhile counts when the node is enabled. */
+/* C7.1: changes to a disabled node take effect when it is enabled. */
 static void keeps_changes_of_a_disabled_node(void) {
   const rill_graph graph = new_graph();
   const rill_graph_node write = add_write(graph, NULL, 0, 0, 1);
@@ -70,7 +70,7 @@ static void keeps_changes_of_a_disabled_node(void) {
   assert_int_equal(dut.host[2], 1);
 }
 
-/* C7.1: what comes after a disabled node still comes after what is before it. */
+/* C7.1: successors of a disabled node still run after its predecessors. */
 static void keeps_the_order(void) {
   const rill_graph graph = new_graph();
   const rill_event event = new_event("event");

@@ -34,7 +34,7 @@ static void changes_a_launch(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* G24: what a launch refuses; the node stays as it was. */
+/* G24: values that a launch refuses leave the node unchanged. */
 static void checks_the_launch(void) {
   rill_graph_node node, fill;
   rill_graph graph = make(&node);

@@ -42,7 +42,7 @@ static void refuses_unknown_arguments(void) {
   assert_ok(rill_graph_release(other));
 }
 
-/* C7.1: for later launches; those before have what they had, and the graph too. */
+/* C7.1: it applies to later launches; earlier launches and the graph keep the old value. */
 static void changes_one_argument(void) {
   rill_graph_node node;
   rill_graph graph = make(&node);

@@ -20,7 +20,7 @@ static void contains(const char *text, const char *part) {
   if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-/* G35: what a person wants to know of each node. */
+/* G35: each node is described for a human reader. */
 static void describes_nodes(void) {
   rill_graph graph = new_graph();
   rill_graph_node first = add_write(graph, NULL, 0, 0, 1), last = first;

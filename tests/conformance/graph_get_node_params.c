@@ -96,7 +96,7 @@ static void counts_attributes(void) {
   assert_ok(rill_graph_get_node_params(graph, node, &params));
   assert_int_equal(launch.attribute_count, 1);
   assert_null(launch.attributes);
-  /* which cannot be set as it is, so that none is lost without a word */
+  /* which cannot be written back as it is, so that nothing is lost silently */
   assert_fails_in("rill_graph_set_node_params", rill_graph_set_node_params(graph, node, &params),
                   RILL_ERROR_INVALID_ARGUMENT);
   params.launch = NULL;
@@ -171,7 +171,7 @@ static void reads_all_other_kinds(void) {
     assert_ok(rill_graph_add_event_wait(graph, NULL, 0, lost, &node));
     assert_int_equal(read_node(graph, node).event.id, lost.id);
     assert_ok(rill_event_release(lost));
-    params = read_node(graph, node); /* the node still has it, nobody has a handle of it */
+    params = read_node(graph, node); /* only the node refers to it, no handle exists */
     assert_int_equal(params.kind, RILL_NODE_EVENT_WAIT);
     assert_int_equal(params.event.id, 0);
   }
@@ -183,7 +183,7 @@ static void reads_all_other_kinds(void) {
   }
 }
 
-/* While a capture adds to the graph, too. */
+/* Also reads nodes while a capture adds to the graph. */
 static void reads_during_captures(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("captures");

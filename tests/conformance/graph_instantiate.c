@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_instantiate(graph, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* G21: each has what it was made with and what was changed in it. */
+/* G21: each has the values it was created with and its own changes. */
 static void creates_independent_objects(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1);
@@ -30,7 +30,7 @@ static void creates_independent_objects(void) {
   run_exec(other);
 }
 
-/* What is added afterwards is for later objects. */
+/* Nodes added later affect only later objects. */
 static void ignores_later_changes_of_the_graph(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), later;

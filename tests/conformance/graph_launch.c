@@ -59,7 +59,7 @@ static void orders_by_edges(void) {
   }
 }
 
-/* C7.1: a node comes after each of those that it names, whichever is the slowest. */
+/* C7.1: a node runs after all its predecessors, whichever is the slowest. */
 static void waits_for_every_predecessor(void) {
   enum { BEFORE = 3 };
   const rill_kernel wait = new_kernel(&gate_bundle, "wait_for_flag");
@@ -92,7 +92,7 @@ static void waits_for_every_predecessor(void) {
   }
 }
 
-/* Nodes that no path connects run at the same time: each of two kernels waits for what the other one does. */
+/* Nodes that no path connects run at the same time: each of two kernels waits for the other. */
 static void runs_independent_nodes_at_once(void) {
   rill_graph graph = new_graph();
   const rill_kernel set = new_kernel(&gate_bundle, "set_flag"), wait = new_kernel(&gate_bundle, "wait_for_flag");

@@ -1,5 +1,5 @@
-/* Graphs with pageable memory (C5.3, C7.1): a copy reads its source when its turn comes and has written its destination
- * before later nodes run, whatever kind of memory either is in. */
+/* Graphs with pageable memory (C5.3, C7.1): a copy reads its source when it runs and has written its destination before
+ * later nodes run, whatever kind of memory either is in. */
 #include "graphs.h"
 
 enum { LARGE = (9 << 20) + 5 }; /* more than a backend may want to stage at once */
@@ -87,7 +87,7 @@ static void writes_before_later_nodes_run(void) {
   free(other);
 }
 
-/* Of a stream, whose work reads what a graph before it has written. */
+/* Work of the stream reads what an earlier graph launch wrote. */
 static void writes_before_later_work_of_the_stream(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("runs the graph");
@@ -206,7 +206,7 @@ static void copies_more_than_is_staged_at_once(void) {
 
 /* ---- launches and changes ---- */
 
-/* Each launch reads what the one before it wrote, on whatever stream that was. */
+/* Each launch reads what the previous launch wrote, on any stream. */
 static void launches_on_two_streams_do_not_overlap(void) {
   rill_graph graph = new_graph();
   rill_stream streams[2] = { new_stream("first"), new_stream("second") };

@@ -17,7 +17,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_remove_edge(graph, node, some_node), RILL_ERROR_STALE_HANDLE);
 }
 
-/* G35: what was a cycle with the edge is none without it. */
+/* G35: an edge that closed a cycle can be added once the other edge is removed. */
 static void removes_one_edge(void) {
   rill_graph graph = new_graph();
   rill_graph_node read = add_read(graph, NULL, 0, 0), write = add_write(graph, NULL, 0, 0, 3), from[4], to[4];

@@ -81,7 +81,7 @@ static void its_handle_becomes_stale(void) {
   assert_ok(rill_graph_release(clone));
 }
 
-/* What exists already does what the node did; other nodes still name their steps and their copies. */
+/* Existing objects still do the removed node's work; handles of other nodes still identify their steps and copies. */
 static void leaves_objects_and_clones_alone(void) {
   rill_graph graph = new_graph(), clone;
   rill_graph_node first = add_write(graph, NULL, 0, 0, 1), second = add_write(graph, NULL, 0, 1, 2), copy, nodes[4];
@@ -117,7 +117,7 @@ static void leaves_objects_and_clones_alone(void) {
   assert_ok(rill_graph_release(clone));
 }
 
-/* Nodes that keep kernels, events and code of other nodes: released with the node, unless an object keeps them. */
+/* Kernels, events and user code that a node keeps are released with it, unless an execution object keeps them. */
 static void releases_what_the_node_kept(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3];
@@ -154,7 +154,7 @@ static void refuses_memory_and_captures(void) {
   if (p != NULL) assert_fails(rill_graph_add_free(graph, NULL, 0, p, &node), RILL_ERROR_NOT_FOUND);
 }
 
-/* Captures add to a graph whose numbers have gaps, and are taken away from it again. */
+/* Captures add nodes to a graph whose node numbers have gaps, and the nodes are removed again. */
 static void works_beside_captures(void) {
   enum { NODES = 50 }; /* each has a cell of its own: with gaps, they are not ordered */
   rill_graph graph = new_graph(), same;

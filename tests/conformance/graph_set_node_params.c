@@ -56,7 +56,7 @@ static void refuses_bad_arguments(void) {
   assert_fails(rill_graph_set_node_params(graph, some_node, &params), RILL_ERROR_STALE_HANDLE);
 }
 
-/* For what is instantiated afterwards. */
+/* Changes apply to later instantiations. */
 static void changes_fills_and_copies(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), read = add_read(graph, &write, 1, 0);
@@ -174,7 +174,7 @@ static void changes_events(void) {
   assert_true(recorded);
 }
 
-/* Of a node that is given back what was read, all is as before. */
+/* Writing back what was read changes nothing. */
 static void accepts_what_was_read(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3];

@@ -1,5 +1,5 @@
-/* Every operation on graphs, with graphs of no node and of one: what orders launches and keeps objects alive does not
- * depend on what there is to do (C7.1). */
+/* Every operation on graphs, with graphs of no node and of one: ordering of launches and lifetimes do not depend on the
+ * number of nodes (C7.1). */
 #include "graphs.h"
 
 #include <rill/capture.h>
@@ -109,7 +109,7 @@ static void graph_launches_are_held(void) {
   }
 }
 
-/* Nodes and edges of what `graph` has become. */
+/* Number of nodes and edges of `graph`. */
 static void assert_count(rill_graph graph, size_t expected) {
   size_t count = 0, edges = 0, size = 0;
   assert_ok(rill_graph_get_nodes(graph, NULL, &count));

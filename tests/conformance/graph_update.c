@@ -24,7 +24,7 @@ static rill_graph make(uint32_t value, rill_graph_node nodes[3]) {
   return graph;
 }
 
-/* C7.1: all that the other graph has counts, and single changes made before are gone. */
+/* C7.1: everything in the other graph is applied, and earlier single changes are discarded. */
 static void applies_another_graph(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), other = make(20, others);
@@ -39,14 +39,14 @@ static void applies_another_graph(void) {
   run_exec(exec);
   assert_int_equal(dut.host[0], 21);
   assert_int_equal(dut.host[3], 1);
-  /* its own graph's nodes name it still */
+  /* its own graph's node handles still apply */
   assert_ok(rill_graph_exec_set_kernel_arg(exec, nodes[2], 0, &elsewhere, sizeof elsewhere));
   run_exec(exec);
   assert_int_equal(dut.host[3], 2);
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1: every node is the other graph's, the last one like the first, however many there are. */
+/* C7.1: every node is taken from the other graph, including the last, however many there are. */
 static void changes_every_node(void) {
   enum { NODES = 150 };
   const size_t counts[] = { 1, 2, 16, 17, NODES };
@@ -73,7 +73,7 @@ static void changes_every_node(void) {
   assert_ok(rill_free(cells));
 }
 
-/* G24: another shape is refused, with the node and the reason, and what was there goes on. */
+/* G24: another shape is refused, with the node and the reason, and the object stays usable. */
 static void refuses_another_shape(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), more = make(11, others), kind = new_graph(), edges = new_graph(), order;
@@ -114,7 +114,7 @@ static void refuses_another_kernel(void) {
   assert_int_equal(dut.host[0], 1);
 }
 
-/* Launches that have been made keep what they had. */
+/* Earlier launches keep their values. */
 static void changes_only_later_launches(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), other = make(20, others);

@@ -32,7 +32,7 @@ static void refused(rill_graph_exec exec, rill_graph graph, uint32_t reason, ril
   assert_ok(rill_graph_release(graph));
 }
 
-/* G24: the first node that differs, and how. */
+/* G24: reports the first node that differs, and how. */
 static void names_the_node_and_the_reason(void) {
   rill_graph graph = new_graph(), other;
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), node, first;

@@ -8,7 +8,7 @@
 
 #include <rill/bundle.h>
 
-/* A device without graphs says why, and has none of the tests. */
+/* A device without graphs reports why, and its tests are skipped. */
 static inline void needs_graphs(void) {
   const char *why = "";
   if (rill_device_supports(dut.device, RILL_FEATURE_GRAPH, &why)) return;
@@ -71,7 +71,7 @@ static inline rill_graph_node add_increment(rill_graph graph, const rill_graph_n
   return node;
 }
 
-/* Handles of graphs, execution objects and nodes that are none. */
+/* Invalid handles of graphs, execution objects and nodes. */
 static inline void refuses_bad_handle(const char *api, rill_status (*call)(uint64_t id), uint64_t live) {
   const uint64_t bad[] = { 0, 1, UINT64_MAX, dut.device.id, live | 0xffffffff, live ^ (UINT64_C(0x800000) << 32) };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -94,7 +94,7 @@ static inline void refuses_bad_execs(const char *api, rill_status (*call)(uint64
   assert_fails_in(api, call(exec.id), RILL_ERROR_STALE_HANDLE);
 }
 
-/* Of the `after` that every function has which adds a node: call(graph, after, count). */
+/* Tests the `after` argument of every function that adds a node: call(graph, after, count). */
 static inline void refuses_bad_after(const char *api, rill_status (*call)(rill_graph graph,
                                                                           const rill_graph_node *after, size_t count)) {
   rill_graph graph = new_graph(), other = new_graph();

@@ -1,4 +1,4 @@
-/* What events stand for while streams are held for them, or their record is in the queue of a held stream (C3.8). */
+/* Meaning of events while streams are held for them, or while their record is queued on a held stream (C3.8). */
 #include "support/native.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ static struct scene hold(void) {
 
 /* ---- waits of held streams for what the driver has ---- */
 
-/* C3.7: the wait keeps the point that it was given, and what came before the wait does not wait. */
+/* C3.7: the wait keeps its point, and work before the wait is not delayed. */
 static void a_queued_wait_keeps_the_point_of_a_recorded_event(void) {
   struct scene s = hold();
   rill_stream first = new_stream("first"), later = new_stream("later");
@@ -34,7 +34,7 @@ static void a_queued_wait_keeps_the_point_of_a_recorded_event(void) {
   wait_for(s.held, recorded);
   read_cell(s.held, 0);
   struct gate *gate_of_later = gate_close(later);
-  record(later, recorded); /* from here on the event is that point, the queued wait stays the first one */
+  record(later, recorded); /* from here on the event marks that point; the queued wait keeps the first one */
   record(s.other, s.event);
   assert_becomes_ready(before);
   assert_false(is_complete(s.held));
@@ -78,7 +78,7 @@ static void each_queued_wait_keeps_its_own_point(void) {
   assert_completes(s.held);
   assert_becomes_ready(event);
   struct gate *gate = gate_close(s.other);
-  record(s.other, event); /* as any other event again */
+  record(s.other, event); /* from here on an ordinary event */
   assert_false(is_ready(event));
   gate_open(gate);
   assert_becomes_ready(event);
@@ -106,7 +106,7 @@ static void times_are_of_the_last_record(void) {
 
 /* ---- records ---- */
 
-/* C3.5: the newest record counts, however it is made. */
+/* C3.5: the newest record counts, in whichever way it was made. */
 static void a_newer_record_replaces_a_queued_one(void) {
   struct scene s = hold();
   rill_stream busy = new_stream("busy");
@@ -149,7 +149,7 @@ static void count_call(void *user, rill_status status) {
 }
 
 /* C3.8: many threads record the event for the first time; some on streams that are held for it themselves, which is
- * refused as long as nobody else has. */
+ * refused until another thread has recorded the event. */
 static void first_records_race(void) {
   _Atomic unsigned calls = 0;
   struct race race;
@@ -194,7 +194,7 @@ static void waits_and_first_records_race(void) {
 
 /* ---- failed records ---- */
 
-/* C3.8: failed, with that status, for every question and wait, until it is recorded again. */
+/* C3.8: the event has failed with that status, for every query and wait, until it is recorded again. */
 static void a_failed_record_is_reported_until_the_next(void) {
   struct scene s = hold();
   rill_event failed = new_timing_event("inner");
@@ -224,7 +224,7 @@ static void a_failed_record_is_reported_until_the_next(void) {
   assert_completes(s.held);
 }
 
-/* The failure goes on through what waits for the record, and names its cause there. */
+/* The failure spreads to everything that waits for the record, with a text that names the cause. */
 static void a_failure_spreads_through_chains(void) {
   struct scene s = hold();
   rill_stream last = s.held;
@@ -278,7 +278,7 @@ struct chain {
   char text[64];
 };
 
-/* Each record asks whether it can be reached without itself, and the last one cannot: through all of the streams. */
+/* Each record is checked for a cycle through all streams; the last one would close a cycle. */
 static void *builds_a_chain(void *user) {
   struct chain *c = user;
   for (unsigned i = 0; i < LONG_CHAIN; i++) {
@@ -319,7 +319,7 @@ static void long_chains_need_no_stack(void) {
 
 /* ---- texts ---- */
 
-/* C3.8, C3.10: what holds the stream, and the way there. */
+/* C3.8, C3.10: the text names what holds the stream, and the chain that leads there. */
 static void a_timeout_names_what_holds_the_stream(void) {
   struct scene s = hold();
   rill_stream last = new_stream("last");
@@ -339,7 +339,7 @@ static void a_timeout_names_what_holds_the_stream(void) {
 
 /* ---- native handles ---- */
 
-/* C3.4: where there is no native stream, asking for it changes nothing. */
+/* C3.4: without a native stream, the query changes nothing. */
 static void a_missing_native_handle_disables_nothing(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -367,7 +367,7 @@ static const char *shares_or_waits(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.4, C3.8: a stream is held, or its native handle has been given out, never both. */
+/* C3.4, C3.8: a stream is either held or its native handle has been returned, never both. */
 static void the_native_handle_races_with_the_first_wait(void) {
   if (!dut.gpu) return;
   rill_stream other = new_stream("other");
@@ -386,7 +386,7 @@ static void the_native_handle_races_with_the_first_wait(void) {
   }
 }
 
-/* C4.5: the native event has each record, queued ones and first ones too. */
+/* C4.5: the native event receives each record, including queued records and first records. */
 static void the_native_event_has_the_record(void) {
   if (!native_available()) return;
   struct scene s = hold();

@@ -48,7 +48,7 @@ static void refuses_ranges_that_overlap_registered_memory(void) {
   free(p);
 }
 
-/* M16: memory that rill allocated, of each kind; at its begin, inside, around. */
+/* M16: memory that rill allocated, of each kind: at its start, inside it and around it. */
 static void refuses_ranges_that_overlap_an_allocation(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
@@ -82,7 +82,7 @@ static void is_known_after_the_call(void) {
   free(p);
 }
 
-/* C5.4: two ranges, each with pages of its own; and none changes what is in it. */
+/* C5.4: two ranges, each with its own pages; registration does not change their contents. */
 static void ranges_do_not_affect_each_other(void) {
   unsigned char *p = pages(8 * PAGE);
   for (size_t i = 0; i < 8 * PAGE; i++) p[i] = (unsigned char)(i * 5);
@@ -121,8 +121,8 @@ static void neighbours_may_share_a_page(void) {
   free(p);
 }
 
-/* C5.3, C5.4; M16, M17: it counts as pinned: copies do not block, the source is read when its turn comes, and ranges
- * are checked. */
+/* C5.3, C5.4; M16, M17: it counts as pinned: copies do not block, the source is read when the copy runs, and ranges are
+ * checked. */
 static void counts_as_pinned(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = pages(BYTES), *seen = pages(BYTES), *there = NULL;
@@ -180,7 +180,7 @@ static const char *tries_to_register(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Of several that overlap one is registered, whoever is first. */
+/* Of several overlapping ranges only the first is registered. */
 static void only_one_of_many_threads_registers(void) {
   for (int round = 0; round < 10; round++) {
     struct race race = { pages(3 * PAGE), 0 };

@@ -29,7 +29,7 @@ static void refuses_interior_pointers(void) {
   free(heap);
 }
 
-/* M7: of the wrong kind, both ways; the text says what would be right, and all stays as it was. */
+/* M7: memory of the wrong kind, in both directions; the text names the right function, and nothing changes. */
 static void allocations_and_registered_memory_are_distinguished(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
@@ -91,8 +91,8 @@ static const char *records_after_a_while(unsigned index, void *shared) {
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* C3.8: and for held work that uses it, which the driver does not even have: copies both ways, of rows, within it, and
- * fills; a use that was recorded; and a function of the host, which may use anything. */
+/* C3.8: it also waits for held work that uses the memory and has not reached the driver: copies in both directions, of
+ * rows and within the memory, fills, a recorded use, and a host call, which may use any memory. */
 static void waits_for_held_work(void) {
   unsigned char *heap = calloc(1, BYTES), *there = NULL;
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &there));
@@ -123,7 +123,7 @@ static void waits_for_held_work(void) {
   free(heap);
 }
 
-/* What is held but uses other memory is not waited for: this thread records the event afterwards. */
+/* Held work that uses other memory is not waited for: this thread records the event afterwards. */
 static void does_not_wait_for_held_work_on_other_memory(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("awaited");

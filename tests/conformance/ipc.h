@@ -10,7 +10,8 @@
 static inline bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL); }
 static inline bool shares_memory(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
 
-/* Gives `refuse` the handle with each byte damaged in several ways, and cut off at each length: the rest is zero. */
+/* Calls `refuse` with the handle damaged in each byte in several ways, and with the handle truncated to each length
+ * (the rest is zero). */
 static inline void with_each_damage(const rill_ipc_handle *handle, void (*refuse)(const rill_ipc_handle *damaged)) {
   static const uint8_t flips[] = { 0x01, 0x80, 0xff };
   rill_ipc_handle damaged;
@@ -45,7 +46,7 @@ static inline struct holdings holdings(void) {
   return now;
 }
 
-/* After `rounds` of something: allocators and drivers may have taken a little for ever. */
+/* Checks the process after `rounds` of an operation: allocators and drivers may have kept a little memory. */
 static inline void assert_holds_no_more_than(struct holdings before, unsigned rounds) {
   for (unsigned i = 0; i < rounds; i++) { /* what has been released goes in later calls */
     rill_event event;

@@ -1,4 +1,4 @@
-/* ipc_import.h: what both imports from other processes refuse.  Who includes it has defined
+/* ipc_import.h: tests of what both imports from other processes refuse. The including file defines
  *
  *   API, FEATURE              the function's name, and the feature that it needs
  *   IMPORT(device, handle)    calls it, and sees that nothing is given with a failure

@@ -1,4 +1,4 @@
-/* What launched kernels do: the same on every device. */
+/* Results of launched kernels are the same on every device. */
 #include "support/testing.h"
 
 #include "basic.rill.h"

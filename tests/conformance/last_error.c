@@ -7,7 +7,7 @@ static rill_error last_error(void) {
   return error;
 }
 
-/* Its own failures do not replace what there is to tell. */
+/* Its own failures do not replace the last error. */
 static void refuses_misuse_and_keeps_the_error(void) {
   assert_fails(rill_device_get(-1, &(rill_device){ 0 }), RILL_ERROR_NOT_FOUND);
   assert_int_equal(rill_last_error(NULL), RILL_ERROR_INVALID_ARGUMENT);

@@ -25,7 +25,7 @@ static void divides_rounding_up(void) {
   }
 }
 
-/* What cannot be launched is refused by the launch. */
+/* Invalid shapes are refused by the launch. */
 static void leaves_invalid_shapes_to_the_launch(void) {
   assert_int_equal(rill_launch_1d(0, 256).grid.x, 0);
   assert_int_equal(rill_launch_1d(100, 0).grid.x, 0);

@@ -14,7 +14,7 @@ static void divides_each_dimension_rounding_up(void) {
   assert_int_equal(rill_launch_3d(1, UINT64_MAX, UINT64_MAX, 1, 1, 2).grid.z, UINT32_MAX);
 }
 
-/* What cannot be launched is refused by the launch, which looks at grid.x. */
+/* Invalid shapes are refused by the launch, which checks grid.x. */
 static void leaves_invalid_shapes_to_the_launch(void) {
   for (unsigned zero = 0; zero < 6; zero++) {
     uint32_t n[6] = { 5, 5, 5, 2, 2, 2 };

@@ -1,4 +1,4 @@
-/* rill_memory_ipc_export.  What another process does with the handle: memory_ipc_import.c. */
+/* rill_memory_ipc_export. memory_ipc_import.c tests the use of the handle in another process. */
 #include "ipc.h"
 
 #include <pthread.h>
@@ -67,7 +67,7 @@ static void says_why_it_is_unsupported(void) {
   assert_says(why);
 }
 
-/* I1, I2: each allocation has its own, at a reused address too; every address of it can be named. */
+/* I1, I2: each allocation has its own handle, also at a reused address; any address inside it may be passed. */
 static void each_allocation_has_its_own_handle(void) {
   enum { SIZE = 4 << 20 }; /* not a part of what a driver keeps */
   rill_ipc_handle handles[2], other;
@@ -88,7 +88,7 @@ static void each_allocation_has_its_own_handle(void) {
   assert_ok(rill_free(p));
 }
 
-/* C5.4: the memory is what it was, before and after the call, at both ends and for work that was submitted. */
+/* C5.4: the memory is unchanged by the call, at both ends and for submitted work. */
 static void leaves_the_memory_unchanged(void) {
   static uint32_t back[BYTES / 4];
   rill_ipc_handle handle;
@@ -110,7 +110,7 @@ static void leaves_the_memory_unchanged(void) {
   assert_ok(rill_free(p));
 }
 
-/* Memory that was shared is memory like any other again once it is freed. */
+/* Shared memory is reused like any other memory once it is freed. */
 static void frees_and_allocates_again(void) {
   if (!shares_memory()) return;
   for (unsigned i = 0; i < scaled(200); i++) {
@@ -144,7 +144,7 @@ static void serves_threads_at_once(void) {
   }
 }
 
-/* I2, I10: what one thread frees while another exports it is exported before, or is not found; never half. */
+/* I2, I10: memory that one thread frees while another exports it is either exported first or not found. */
 struct race {
   pthread_barrier_t barrier;
   unsigned rounds;

@@ -1,4 +1,4 @@
-/* rill_memory_ipc_import, with a second process that has what the first one exports. */
+/* rill_memory_ipc_import, with a second process that imports what the first exports. */
 #include "ipc.h"
 
 enum { WORDS = 5000, AT = 77 }; /* the pointer that is exported is AT words after the begin */
@@ -77,7 +77,7 @@ static void child_reads_and_writes(void) {
   assert_fails(rill_free(inside), RILL_ERROR_NOT_FOUND);
 }
 
-/* C5.4, I11: both see what the other wrote; closing leaves the exporter's. */
+/* C5.4, I11: each sees what the other wrote; closing leaves the exporter's memory intact. */
 static void both_see_the_same_memory(void) {
   rill_ipc_handle handle;
   uint32_t *p;
@@ -130,7 +130,7 @@ static void opens_several_times(void) {
 
 static void refuse_damaged(const rill_ipc_handle *damaged) { IMPORT_FAILS(damaged, RILL_ERROR_INVALID_ARGUMENT); }
 
-/* I6: every single damage is refused, and nothing stays open of it; nor of what was opened and closed (I10). */
+/* I6: every single damage is refused, and neither refused nor closed imports leave anything open (I10). */
 static void child_looks_closely(void) {
   rill_ipc_handle handle;
   peer_receive(peer_parent(), &handle, sizeof handle);
@@ -226,10 +226,11 @@ static void refuses_memory_of_a_process_that_has_ended(void) {
   spoil_last_error();
   assert_int_not_equal(import_on(dut.device, &handle, &none), RILL_OK);
   assert_says("rill_memory_ipc_import");
-  write_cell(new_stream("after"), 0, 1); /* nothing is broken by it */
+  write_cell(new_stream("after"), 0, 1); /* later calls still work */
 }
 
-/* I1, I2: memory that was freed is not found, or is still intact: a driver may keep it a while.  Never another's. */
+/* I1, I2: freed memory is not found, or is still intact, since a driver may keep it a while. Another allocation is
+ * never found. */
 static void child_opens_what_was_freed(void) {
   rill_ipc_handle handle;
   void *p;

@@ -27,7 +27,8 @@ static void refuses_streams_of_other_backends(void) {
   assert_fails(rill_memory_record_use(dut.memory, new_stream_on(dut.foreign, "there")), RILL_ERROR_WRONG_BACKEND);
 }
 
-/* C5.2, M11: while the use is open nobody gets the memory, the stream of the free neither; then everybody. */
+/* C5.2, M11: while the use is unfinished no stream gets the memory, not even the stream of the free; afterwards any
+ * stream does. */
 static void a_recorded_use_prevents_reuse(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), user = new_stream("user");
@@ -53,7 +54,7 @@ static void a_recorded_use_prevents_reuse(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Where nothing else fits, the stream is made to wait for the use. */
+/* If nothing else fits, the stream waits for the use. */
 static void waits_for_a_recorded_use_under_a_limit(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -137,7 +138,7 @@ static void rill_free_waits_for_uses_on_other_devices(void) {
   }
 }
 
-/* C3.8: nobody can wait for a use on a held stream, so the memory goes later. */
+/* C3.8: a use on a held stream cannot be waited for, so the free is deferred. */
 static void rill_free_defers_for_held_uses(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
@@ -155,9 +156,8 @@ static void rill_free_defers_for_held_uses(void) {
   assert_int_equal(dut.host[0], value);
 }
 
-/* M11: nothing but the last use of each stream is kept, whatever else is called.  No call here waits for the device, as
- * it might destroy what was kept: so a stand-in for a driver may have all of the records queued, a few words each.  An
- * event takes more. */
+/* M11: only the last use of each stream is kept. No call here waits for the device, since that might release kept uses:
+ * a fake driver may have all records queued, a few words each. An event takes more. */
 static void repeated_uses_do_not_pile_up(void) {
   enum { STREAMS = 3, FEW = 1000, MANY = 20000, RECORD = 256 };
   rill_stream stream = new_stream("stream"), users[STREAMS];

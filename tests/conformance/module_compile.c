@@ -18,7 +18,7 @@ static const char scale_source[] = "#include <rill/device/kernel.h>\n"
                                    "  if (i < n) x[i] = a * x[i];\n"
                                    "}\n";
 
-/* Can this device compile?  If not, it says so; nothing is left to test then. */
+/* Returns whether this device can compile. If not, the error says so and the test is skipped. */
 static bool can_compile(void) {
   const char *why = NULL;
   if (rill_device_supports(dut.device, RILL_FEATURE_RTC, &why)) return true;
@@ -131,7 +131,7 @@ static void compiles_with_definitions_and_headers(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* The threads of a block meet, and share memory; `meet` is how, with the words given. */
+/* The threads of a block synchronize and share memory; `meet` is the synchronizing statement. */
 static void check_block_sum(const char *meet, const char *const *words, size_t count) {
   static const char form[] = "#include <rill/device/kernel.h>\n"
                              "RILL_KERNEL(block_sum, int n, const float *x, float *sums) {\n"
@@ -181,7 +181,7 @@ static void compiles_kernels_with_barriers(void) {
   check_block_sum("__syncthreads()", NULL, 0);
 }
 
-/* Whoever looks for barriers in the source alone does not see one. */
+/* A search of the source for barriers does not find this one. */
 static void compiles_kernels_with_barriers_in_definitions(void) {
   if (!can_compile()) return;
   check_block_sum("MEET()", (const char *const[]){ "-DMEET=__syncthreads" }, 1);
@@ -248,7 +248,7 @@ static void refuses_headers_outside_the_source(void) {
   assert_fails(rill_module_compile(dut.device, scale_source, &options, &module), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* ---- what is kept on disk ---- */
+/* ---- results on disk ---- */
 
 static size_t count_files(const char *folder) {
   size_t count = 0;
@@ -282,7 +282,8 @@ static void compile_kept(const char *source, const char *word, bool no_cache) {
   assert_ok(rill_module_release(module));
 }
 
-/* One file for each source and set of options; nothing of what may depend on other files, or is not to be kept. */
+/* One file is kept for each source and set of options; results that may depend on other files, or must not be kept,
+ * have none. */
 static void caches_results_on_disk(void) {
   char folder[64] = "/tmp/rill-compile-test-XXXXXX", outside[128], including[512];
   if (!can_compile()) return;

@@ -70,7 +70,7 @@ static void returns_address_and_size(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C6.3, L14: what is copied there is what kernels read, and what kernels write can be copied from there. */
+/* C6.3, L14: kernels read what was copied to the variable, and what kernels write can be copied from it. */
 static void kernels_see_the_same_variable(void) {
   const unsigned values[4] = { 2, 3, 5, 7 };
   const double offset = -1.5;
@@ -98,7 +98,7 @@ static void kernels_see_the_same_variable(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C5.3: its end is known. */
+/* C5.3: the end of the variable is known. */
 static void is_memory_known_to_rill(void) {
   unsigned char bytes[64] = { 0 };
   void *p;
@@ -119,7 +119,7 @@ static void is_memory_known_to_rill(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C3.8: known as the device's, not taken for the host's. */
+/* C3.8: it is known as device memory and not mistaken for host memory. */
 static void serves_held_streams(void) {
   const unsigned values[4] = { 11, 12, 13, 14 };
   unsigned read[4] = { 0 };
@@ -153,7 +153,7 @@ static void serves_many_threads(void) {
   assert_ok(rill_module_get_global(module, "total", &expected[1], NULL));
   assert_ok(rill_module_release(module));
   for (unsigned round = 0; round < scaled(20); round++) {
-    load(); /* all anew if it had gone */
+    load(); /* reloaded if it had been unloaded */
     assert_ok(rill_module_get_global(module, "factors", &expected[0], NULL));
     if (round % 2 == 0) assert_ok(rill_module_get_global(module, "total", &expected[1], NULL));
     if (round % 2 == 0) run_threads(8, ask, expected);

@@ -23,7 +23,7 @@ static void refuses_null(void) {
   assert_fails(rill_module_load(dut.device, sample_bundle(), NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* K1: what is no bundle, or one that a newer rillcc wrote. */
+/* K1: an invalid bundle, or a bundle of a newer rillcc. */
 static void refuses_invalid_bundles(void) {
   rill_bundle bundle = *sample_bundle();
   rill_module out = { 1 };
@@ -84,7 +84,7 @@ static void refuses_corrupt_images(void) {
   refuses_images_of(zeros, sizeof zeros);
   refuses_images_of(noise, sizeof noise);
   refuses_images_of("", 1);
-  rill_module module; /* and the device goes on */
+  rill_module module; /* and the device stays usable */
   assert_ok(rill_module_load(dut.device, sample_bundle(), &module));
   assert_ok(rill_module_release(module));
 }
@@ -120,7 +120,7 @@ static rill_status load_version(uint32_t version) {
   return status;
 }
 
-/* Images that an older rillcc made still load; of a newer one's the library says that it is too old for them. */
+/* Images of an older rillcc still load; for images of a newer one the library reports that it is too old. */
 static void loads_images_of_older_versions(void) {
   if (dut.gpu) return; /* versions of images are the cpu's */
   for (uint32_t version = 1; version <= RILL_CPU_IMAGE_VERSION; version++) assert_ok(load_version(version));
@@ -132,7 +132,7 @@ static void loads_images_of_older_versions(void) {
   assert_fails_in("rill_module_load", load_version(0), RILL_ERROR_BACKEND);
 }
 
-/* Each load is a reference of its own. */
+/* Each load adds a reference. */
 static void loads_the_same_bundle_again(void) {
   rill_module first, second;
   rill_kernel kernel;

@@ -9,7 +9,7 @@
 static struct image_forms *forms_of(const char *backend) { return image_forms_make(&gate_bundle, backend); }
 static struct image_forms *own_forms(void) { return forms_of(backend_name(dut.info.backend)); }
 
-/* Loads an image that is good: false if it is for other devices than this one, which the text must tell then. */
+/* Loads a valid image; returns false if it is for other devices, which the text must then say. */
 static bool load(const struct image_form *form, rill_module *out) {
   *out = (rill_module){ 1 };
   spoil_last_error();
@@ -73,7 +73,7 @@ static void refuses_null(void) {
   assert_fails(rill_module_load_image(dut.device, "image", 5, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* K1: "", and other bytes that are nothing; the text tells how they start and what the device takes. */
+/* K1: "", and other invalid bytes; the text shows their start and names the formats that the device accepts. */
 static void refuses_invalid_images(void) {
   static const unsigned char zeros[4096];
   unsigned char noise[4096];
@@ -91,7 +91,7 @@ static void refuses_invalid_images(void) {
   assert_int_equal(out.id, 0);
 }
 
-/* K1: the text tells what it is, and what the device takes. */
+/* K1: the text names its format, and the formats that the device accepts. */
 static void refuses_images_for_other_backends(void) {
   static const struct {
     uint32_t backend;
@@ -106,7 +106,7 @@ static void refuses_images_for_other_backends(void) {
     rill_device device;
     if (others[i].backend == dut.info.backend) continue;
     ignore(rill_device_open(name, &device));
-    if (strstr(rill_last_error_text(), "not built in") != NULL) continue; /* nobody knows its forms */
+    if (strstr(rill_last_error_text(), "not built in") != NULL) continue; /* no format is known for it */
     struct image_forms *forms = forms_of(name);
     for (size_t k = 0; k < forms->count; k++) {
       rill_module out = { 1 };
@@ -123,7 +123,7 @@ static void refuses_images_for_other_backends(void) {
   }
 }
 
-/* Turns the target of an image into one that no device is. */
+/* Changes the target of an image to one that no device has. */
 static void change_target(struct image_form *form) {
   unsigned char *at = form->data;
   switch (dut.info.backend) {
@@ -159,7 +159,7 @@ static void says_what_an_unsuitable_image_is_for(void) {
 
 /* ---- damage ---- */
 
-/* K1, C6.2: cut off anywhere.  Of text some beginnings are whole programs. */
+/* K1, C6.2: truncated anywhere. Some prefixes of text are complete programs. */
 static void refuses_every_truncation(void) {
   struct image_forms *forms = own_forms();
   for (size_t i = 0; i < forms->count; i++) {
@@ -183,7 +183,7 @@ static void refuses_every_truncation(void) {
   image_forms_free(forms);
 }
 
-/* The CPU's are sealed: no changed byte gets past that.  (Those of GPUs: fault/images.c.) */
+/* CPU images are sealed: every changed byte is found. (Those of GPUs: fault/images.c.) */
 static void refuses_every_changed_byte(void) {
   if (dut.gpu) return;
   struct image_form form = good_form();
@@ -202,7 +202,7 @@ static void refuses_every_changed_byte(void) {
 
 /* ---- loading ---- */
 
-/* C6.2: each form of the same kernels, but for those for other targets.  K8: the bytes are not needed afterwards. */
+/* C6.2: each form of the same kernels, except forms for other targets. K8: the bytes are not needed afterwards. */
 static void loads_every_form(void) {
   struct image_forms *forms = own_forms();
   size_t loaded = 0;
@@ -264,7 +264,7 @@ static void lists_the_kernels_inside(void) {
   free(form.data);
 }
 
-/* K9, C6.5: what the image or the driver tells of arguments is checked; if nobody does, the device says so. */
+/* K9, C6.5: arguments are checked if the image or the driver describes them; otherwise the device says so. */
 static void checks_arguments(void) {
   struct image_form form = good_form();
   rill_module module;

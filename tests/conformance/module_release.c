@@ -42,7 +42,7 @@ static void kernels_outlive_the_handle(void) {
   assert_ok(rill_kernel_release(kernel));
 }
 
-/* K5: the module and its kernel may go while the kernel runs. */
+/* K5: the module and its kernel may be released while the kernel runs. */
 static void running_kernels_finish(void) {
   rill_module module;
   rill_kernel kernel;

@@ -1,4 +1,4 @@
-/* native_import.h: what imports of native streams and events refuse.  Who includes it has defined
+/* native_import.h: tests of what imports of native streams and events refuse. The including file defines
  *
  *   API                                 the function's name
  *   IMPORT(device, native, options)     calls it, and sees that nothing is given with a failure

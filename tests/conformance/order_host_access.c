@@ -1,4 +1,4 @@
-/* rill_order_host_access.  What the check of order makes of it is in tests/order/. */
+/* rill_order_host_access. The tests of the order check are in tests/order/. */
 #include "support/testing.h"
 
 #include <rill/order.h>

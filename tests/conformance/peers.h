@@ -10,13 +10,13 @@ static inline bool peer_is_enabled(rill_device device, rill_device memory_of) {
   return enabled;
 }
 
-/* Ends the test as skipped without a second device whose memory is in reach. */
+/* Skips the test unless there is a second device whose memory is accessible. */
 static inline void needs_peer(void) {
   needs_second_device();
   if (!rill_device_can_access_peer(dut.device, dut.second, NULL)) skip();
 }
 
-/* Copies 64 cells there and back; whether by a detour is the driver's. */
+/* Copies 64 cells there and back; the driver chooses the path. */
 static inline void check_copies_between_devices(void) {
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
   uint32_t *far = NULL;

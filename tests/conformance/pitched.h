@@ -1,5 +1,5 @@
-/* For the tests of copies with pitches: memory of each kind, and one copy compared with plain loops, with what lies
- * around and between unhurt. */
+/* For the tests of copies with pitches: memory of each kind, and one copy compared with plain loops, whose surroundings
+ * and gaps must stay unchanged. */
 #ifndef RILL_TESTS_CONFORMANCE_PITCHED_H
 #define RILL_TESTS_CONFORMANCE_PITCHED_H
 
@@ -34,14 +34,14 @@ static inline void free_kind(int kind, void *p) {
   }
 }
 
-/* One copy of which only the numbers matter; offsets are into the two buffers. */
+/* One copy described by numbers; offsets are into the two buffers. */
 struct box {
   size_t dst_offset, dst_pitch, dst_slice, src_offset, src_pitch, src_slice, width, height, depth;
 };
 
 static inline unsigned char pitched_byte(size_t i) { return (unsigned char)(i * 7 + i / 251); }
 
-/* What the destination must hold. */
+/* Computes the expected contents of the destination. */
 static inline void copy_by_loops(unsigned char *dst, const unsigned char *src, const struct box *box) {
   for (size_t z = 0; z < box->depth; z++) {
     for (size_t y = 0; y < box->height; y++) {
@@ -64,7 +64,7 @@ static inline void fill_buffers(rill_stream stream, unsigned char *dst, const un
   assert_completes(stream);
 }
 
-/* Every byte of `dst` is as loops leave it. */
+/* Checks that every byte of `dst` is as plain loops leave it. */
 static inline void check_buffer(rill_stream stream, const unsigned char *dst, const struct box *box) {
   static unsigned char src[PITCHED_BYTES], expected[PITCHED_BYTES], seen[PITCHED_BYTES];
   for (size_t i = 0; i < PITCHED_BYTES; i++) src[i] = pitched_byte(i);

@@ -92,7 +92,7 @@ static void end(rill_stream stream, struct piece *piece, unsigned char value) {
   piece->memory = NULL;
 }
 
-/* C5.2, M4, M6, M8, M15: of all kinds, beside allocations of other alignments; and nothing is lost by it. */
+/* C5.2, M4, M6, M8, M15: memory of all kinds, beside allocations of other alignments; no memory is lost. */
 static void honours_every_alignment(void) {
   needs_plain_memory();
   enum { PLACES = 32 };
@@ -121,7 +121,7 @@ static void honours_every_alignment(void) {
   }
 }
 
-/* M11: memory that a stream was made to wait for is aligned too, and counts as the whole block that it is. */
+/* M11: memory that a stream waits for is also aligned, and the complete block is counted. */
 static void aligns_memory_under_a_limit(void) {
   needs_plain_memory();
   enum { BYTES = 4 << 20 };

@@ -1,4 +1,4 @@
-/* rill_pool_alloc_async: limits, and memory that goes from stream to stream */
+/* rill_pool_alloc_async: limits, and memory that passes between streams */
 #include "support/testing.h"
 
 static rill_status call_with_pool(uint64_t id) {
@@ -47,7 +47,7 @@ static void refuses_streams_of_other_devices(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* C5.2: the limit counts what comes from the driver. */
+/* C5.2: the limit counts memory allocated from the driver. */
 static void respects_its_limit(void) {
   needs_plain_memory();
   enum { MIB = 1 << 20 };
@@ -95,7 +95,7 @@ static void waits_for_memory_of_another_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* M11: not for what the first stream does after its free. */
+/* M11: it does not wait for work of the first stream after its free. */
 static void does_not_wait_for_later_work_of_the_other_stream(void) {
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
@@ -114,7 +114,7 @@ static void does_not_wait_for_later_work_of_the_other_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A stream that was made to wait for memory, and frees it on a third one that is not: the first one's work counts. */
+/* A stream waits for memory and frees it on a third stream that does not wait: the first stream's work still counts. */
 static void a_free_on_a_third_stream_remembers_the_first(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -159,8 +159,8 @@ static void complete_memory_serves_any_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* M11: what a stream has once got of another's memory is its own when it frees it: it has it again at once, with work
- * before that is not done, where there is no other memory. */
+/* M11: memory that a stream took over from another is its own once it frees it: the stream gets it back at once, even
+ * with unfinished work, if there is no other memory. */
 static void memory_of_another_stream_becomes_its_own(void) {
   needs_plain_memory();
   enum { BYTES = 2 << 20 };
@@ -184,7 +184,8 @@ static void memory_of_another_stream_becomes_its_own(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* What a held stream freed is not waited for: who holds it may be waiting for the other stream. */
+/* Memory freed by a held stream is not waited for: the thread that releases that stream may be waiting for the other
+ * stream. */
 static void does_not_wait_for_held_memory(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };

@@ -28,7 +28,7 @@ static void accepts_older_and_newer_options(void) {
                       offsetof(rill_pool_options, max_size));
 }
 
-/* Always a new one, with nothing in it. */
+/* Each call creates a new, empty pool. */
 static void pools_are_independent(void) {
   rill_pool first, second;
   rill_pool_info info = RILL_POOL_INFO_INIT;

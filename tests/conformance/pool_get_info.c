@@ -87,7 +87,7 @@ static void distinguishes_waiting_from_cached(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A free that is deferred while work is held waits. */
+/* A free that is deferred while work is held counts as waiting. */
 static void counts_deferred_frees_as_waiting(void) {
   needs_plain_memory();
   enum { SIZE = 1 << 19 };

@@ -1,4 +1,4 @@
-/* rill_pool_kind, and what pools of each kind give */
+/* rill_pool_kind, and the memory of pools of each kind */
 #include "support/testing.h"
 
 static rill_pool live;
@@ -36,7 +36,7 @@ static void returns_what_was_requested(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* R8, C1.8: kinds that are none, and one that the device lacks. */
+/* R8, C1.8: unknown kinds, and kinds that the device lacks. */
 static void refuses_unknown_kinds(void) {
   const uint32_t bad[] = { RILL_MEMORY_REGISTERED, 5, UINT32_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -52,7 +52,7 @@ static void refuses_unknown_kinds(void) {
   assert_says(dut.name);
 }
 
-/* C5.2, M15, M17: the memory is of the pool's kind, and the host's own where that is so. */
+/* C5.2, M15, M17: the memory has the pool's kind, and the host can access it where that kind allows it. */
 static void allocates_memory_of_its_kind(void) {
   enum { WORDS = 100000 };
   for (size_t i = 0; i < 3; i++) {
@@ -116,7 +116,7 @@ static void memory_passes_between_streams(void) {
   }
 }
 
-/* C5.4, M24: managed memory of a pool is prefetched and advised about by allocation, not by what the pool has. */
+/* C5.4, M24: prefetch and advice for managed pool memory apply to one allocation, not to the pool's whole segment. */
 static void managed_memory_accepts_advice(void) {
   if (!has_kind(RILL_MEMORY_MANAGED)) {
     rill_pool pool;

@@ -31,7 +31,7 @@ static void memory_above_the_threshold_is_freed(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* M12: by whatever the host synchronizes with, though it be complete already; what is in use stays, and peaks too. */
+/* M12: every kind of host synchronization frees it, even of complete work; memory in use stays, and peaks are kept. */
 static void every_kind_of_synchronize_frees_memory(void) {
   enum { BYTES = 3 << 20 };
   for (int how = 0; how < 3; how++) {
@@ -63,7 +63,7 @@ static void every_kind_of_synchronize_frees_memory(void) {
   }
 }
 
-/* M12: it is no floor: trim and an allocation that needs the memory give back below it. */
+/* M12: the threshold is not a lower bound: trim, and an allocation that needs the memory, free below it. */
 static void is_not_a_lower_bound(void) {
   needs_plain_memory();
   enum { MIB = 1 << 20 };
@@ -85,7 +85,7 @@ static void is_not_a_lower_bound(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A synchronize does not come to wait for other streams by this. */
+/* Freeing does not make a synchronize wait for other streams. */
 static void does_not_wait_for_other_streams(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream"), busy = new_stream("busy");

@@ -1,5 +1,5 @@
-/* What released objects own is gone when the call returns that releases them, or the one after which it must be (C1.3);
- * and what an update leaves (C7.1). */
+/* Resources of released objects are freed when the releasing call returns, or by the later call that the contract names
+ * (C1.3); and resources that an update replaces (C7.1). */
 #include "graphs.h"
 
 #include <rill/pool.h>
@@ -21,7 +21,7 @@ static uint64_t used(void) {
   return info.used;
 }
 
-/* Bytes of the device that are not free, where nobody else takes some: 0 elsewhere. */
+/* Used bytes of the device if no other program uses it, else 0. */
 static uint64_t taken(void) {
   uint64_t free_bytes = 0, total = 0;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total));
@@ -89,8 +89,8 @@ static void memory_is_freed_after_a_host_wait(void) {
   }
 }
 
-/* No release and no synchronize waits for other streams.  The driver of a GPU would, as it takes memory back: until
- * then the memory is the pool's. */
+/* No release and no synchronize waits for other streams. A GPU driver would wait when it frees memory, so the pool
+ * keeps the memory until then. */
 static void does_not_wait_for_other_streams(void) {
   start();
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -158,7 +158,7 @@ static void raise_flag(void *user, rill_status status) {
   atomic_store((_Atomic bool *)user, true);
 }
 
-/* Any call but a submission, when the work is done, which the host knows without a call. */
+/* Any call except a submission, once the work is done; the host learns of the completion without a call. */
 static void any_later_call_frees_it(void) {
   static void (*const calls[])(void) = { create_event,      query_event,     query_stream,      get_priority,
                                          get_info,          get_memory,      fail_query,        release_nothing,
@@ -186,8 +186,8 @@ static void any_later_call_frees_it(void) {
   }
 }
 
-/* Of many that wait, those that the host has waited for.  NVIDIA's driver lets cuGraphInstantiate wait for the device
- * once some thirty executable graphs are under way (580.159). */
+/* Frees, of many pending objects, those that the host has waited for. NVIDIA's driver lets cuGraphInstantiate wait for
+ * the device once some thirty executable graphs are under way (580.159). */
 static void completed_ones_of_many_are_freed(void) {
   const unsigned many = dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL ? 16 : 200;
   start();
@@ -212,8 +212,7 @@ static void completed_ones_of_many_are_freed(void) {
 
 /* ---- updates ---- */
 
-/* The object keeps what its steps use now, and nothing of the graph that it was made from but the names of its nodes.
- */
+/* The object keeps what its steps use now, and only the node names of the graph that it was created from. */
 static void an_update_releases_the_first_graph(void) {
   start();
   rill_stream stream = new_stream("stream");
@@ -256,7 +255,7 @@ static void an_update_releases_the_first_graph(void) {
   assert_fails(rill_graph_node_kind(nodes[1], &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-/* Several execution objects keep the names, and each what it uses. */
+/* Several execution objects share the names, and each keeps what it uses. */
 static void names_stay_with_the_last_object(void) {
   start();
   rill_graph graph = new_graph();

@@ -68,7 +68,7 @@ static void is_released_with_the_stream(void) {
   assert_fails(rill_event_synchronize(event), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C3.8: no record of it can come any more. */
+/* C3.8: it can no longer be recorded. */
 static void releases_streams_held_for_it(void) {
   rill_stream held = new_stream("held"), other;
   rill_event cached;

@@ -1,4 +1,4 @@
-/* rill_stream_capture_begin, and what a stream that captures takes and refuses. */
+/* rill_stream_capture_begin, and the calls that a capturing stream accepts and refuses. */
 #include "graphs.h"
 
 #include "support/native.h"
@@ -84,7 +84,7 @@ static void captures_all_kinds_of_work(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.3, G10: questions and waits are refused, and the capture goes on. */
+/* C7.3, G10: queries and waits are refused, and the capture continues. */
 static void refuses_calls_that_would_break_the_capture(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), other = new_stream("other");
@@ -114,7 +114,7 @@ static void refuses_calls_that_would_break_the_capture(void) {
   assert_fails(rill_stream_wait_event(stream, new_event("never"), 0), RILL_ERROR_NOT_RECORDED);
   assert_ok(rill_stream_wait_event(stream, new_event("never"), RILL_WAIT_IF_RECORDED));
   assert_fails(rill_stream_wait_stream(stream, other), RILL_ERROR_CAPTURE_ACTIVE);
-  /* others go on */
+  /* others continue */
   write_cell(other, 1, 2);
   assert_completes(other);
   read_cell(stream, 0);
@@ -125,7 +125,7 @@ static void refuses_calls_that_would_break_the_capture(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1, S27: streams, events, memory and modules can be made meanwhile, and are released as ever. */
+/* C7.1, S27: streams, events, memory and modules can be created meanwhile, and are released as usual. */
 static void allows_creation_of_objects(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), made;
@@ -296,7 +296,7 @@ static void allocates_memory_of_the_graph(void) {
   assert_int_equal(used_bytes(), before);
 }
 
-/* C7.3: a free of memory that was allocated before is made when the capture ends, whether that gives a graph or not. */
+/* C7.3: memory allocated before the capture is freed when the capture ends, whether it returns a graph or not. */
 static void defers_frees_of_other_memory(void) {
   needs_graphs();
   rill_stream second = new_stream("second");
@@ -366,7 +366,7 @@ static void captures_graph_launches(void) {
   assert_ok(rill_graph_release(outer));
 }
 
-/* C7.1: what another library gives to the native stream is captured, too, in its place among rill's own work. */
+/* C7.1: work that another library submits to the native stream is also captured, in order with rill's own work. */
 static void captures_work_of_other_libraries(void) {
   needs_graphs();
   rill_stream stream = new_stream("shared"), imported;
@@ -402,12 +402,12 @@ static void captures_work_of_other_libraries(void) {
   }
   assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(graph));
-  /* a handle that is given out in the middle would let work pass by */
+  /* a handle returned during the capture would let work bypass it */
   rill_stream own = new_stream("own");
   assert_ok(rill_stream_capture_begin(own, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_native(own, &native), RILL_ERROR_CAPTURE_ACTIVE);
   assert_ok(rill_stream_capture_abort(own));
-  /* the legacy stream is nobody's to capture */
+  /* the legacy stream cannot be captured */
   assert_ok(rill_stream_import(dut.device, 1, NULL, &imported));
   assert_fails(rill_stream_capture_begin(imported, RILL_CAPTURE_GLOBAL), RILL_ERROR_UNSUPPORTED);
   assert_ok(rill_stream_release(imported));
@@ -421,7 +421,7 @@ struct of_threads {
   unsigned round;
 };
 
-/* Each thread comes when the one before it has ended, in whose captures it has no part. */
+/* Each thread starts after the previous one has ended, and takes no part in its captures. */
 static const char *captures_and_ends(unsigned index, void *user) {
   struct of_threads *shared = user;
   (void)index;
@@ -433,8 +433,8 @@ static const char *captures_and_ends(unsigned index, void *user) {
   return NULL;
 }
 
-/* C7.1, C7.3: in thread mode calls of other threads are not refused, whatever became of the one that began it; a global
- * capture refuses all, and only while it is there. */
+/* C7.1, C7.3: in thread mode calls of other threads are not refused, whatever became of the thread that began the
+ * capture; a global capture refuses all threads, but only while it exists. */
 static void refuses_calls_of_its_own_thread_only(void) {
   needs_graphs();
   struct of_threads shared = { .p = NULL };
@@ -445,7 +445,7 @@ static void refuses_calls_of_its_own_thread_only(void) {
   assert_ok(rill_stream_capture_begin(global, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
   assert_says("global");
-  for (unsigned i = 0; i < CAPTURES; i++) { /* the capture goes with its stream, in any order */
+  for (unsigned i = 0; i < CAPTURES; i++) { /* the capture ends with its stream, in any order */
     assert_ok(rill_stream_release(shared.streams[(i + 2) % CAPTURES]));
     assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
   }

@@ -44,7 +44,7 @@ static void adds_to_a_graph(void) {
   assert_ok(rill_graph_release(same));
 }
 
-/* C7.3: what a failed capture added has gone. */
+/* C7.3: nodes that a failed capture added are removed. */
 static void leaves_the_graph_when_it_fails(void) {
   rill_graph graph = new_graph(), none;
   rill_stream stream = new_stream("origin"), lost = new_stream("lost");
@@ -61,7 +61,7 @@ static void leaves_the_graph_when_it_fails(void) {
   run_graph(graph);
 }
 
-/* C1.1, C7.3: a graph that has gone cannot be given again. */
+/* C1.1, C7.3: a destroyed graph cannot be returned. */
 static void fails_when_the_graph_was_released(void) {
   rill_graph graph = new_graph(), none = graph;
   rill_stream stream = new_stream("origin");

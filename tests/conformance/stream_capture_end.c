@@ -65,7 +65,7 @@ static const char *begin_and_leave(unsigned index, void *shared) {
   return NULL;
 }
 
-/* G7: a thread that has ended is no later one, though that may have its place and its number. */
+/* G7: a thread that has ended is distinct from a later thread with the same address and id. */
 static void belongs_to_a_thread_that_has_ended(void) {
   needs_graphs();
   rill_stream stream;
@@ -207,7 +207,7 @@ static void does_not_merge_captures(void) {
   }
 }
 
-/* C3.8: streams are held for an event that a capture does not complete. */
+/* C3.8: streams stay held for an event that is recorded in a capture. */
 static void does_not_release_held_streams(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), held = new_stream("held");
@@ -217,7 +217,7 @@ static void does_not_release_held_streams(void) {
   write_cell(held, 0, 5);
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_record_event(stream, event, 0), RILL_ERROR_CAPTURE_ACTIVE);
-  /* a held stream does not come to a capture */
+  /* a held stream cannot join a capture */
   rill_event inside = new_event("inside");
   assert_ok(rill_stream_record_event(stream, inside, 0));
   assert_fails(rill_stream_wait_event(held, inside, 0), RILL_ERROR_NOT_READY);
@@ -240,7 +240,7 @@ static void is_abandoned_with_its_stream(void) {
   is_usable(forked, 1);
 }
 
-/* G9: work of a stream that has not come to the capture is no part of it. */
+/* G9: work of a stream that has not joined the capture is not part of it. */
 static void leaves_other_streams_alone(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), other = new_stream("other");
@@ -258,7 +258,7 @@ static void leaves_other_streams_alone(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* G17, G39: what is released while a stream captures goes, and the capture goes on. */
+/* G17, G39: objects released during a capture are destroyed, and the capture continues. */
 static void continues_beside_releases(void) {
   rill_graph graph = new_graph(), captured;
   rill_stream stream = new_stream("capturing"), gone;
@@ -283,7 +283,7 @@ static void continues_beside_releases(void) {
   assert_ok(rill_graph_release(captured));
 }
 
-/* G27: a capture ends once; an abort of none is none. */
+/* G27: a capture ends once; an abort without a capture does nothing. */
 static void ends_once(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing");

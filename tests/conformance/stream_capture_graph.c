@@ -3,7 +3,7 @@
 
 GETTER_TESTS(stream, rill_stream_capture_graph, rill_graph, new_stream("stream"))
 
-/* C7.1: borrowed until the capture ends, which then gives it. */
+/* C7.1: borrowed until the capture ends and returns the graph. */
 static void is_the_graph_being_captured(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream");

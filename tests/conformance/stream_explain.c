@@ -57,7 +57,7 @@ static void names_incomplete_work(void) {
   assert_completes(stream);
 }
 
-/* The missing record is what the user can do something about. */
+/* The report leads to the missing record, which the user can fix. */
 static void names_what_holds_a_stream(void) {
   rill_stream stream = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("missing");
@@ -71,7 +71,7 @@ static void names_what_holds_a_stream(void) {
   assert_completes(stream);
 }
 
-/* Another thread's wait, as seen from here. */
+/* A wait of another thread, seen from this one. */
 static const char *wait_for_it(unsigned index, void *user) {
   (void)index;
   REQUIRE_OK(rill_stream_synchronize(*(rill_stream *)user));
@@ -105,7 +105,7 @@ static void run_until_released(void *user, rill_status status) {
   while (!atomic_load(&call->ends)) (void)sched_yield();
 }
 
-/* Only while it runs, and only of its own stream. */
+/* Reported only while the host call runs, and only for its own stream. */
 static void says_how_long_a_host_call_has_run(void) {
   rill_stream stream = new_stream("calls"), other = new_stream("other");
   struct call call = { false, false };

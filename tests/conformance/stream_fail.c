@@ -48,7 +48,7 @@ static void the_first_of_several_is_reported(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-/* The work before it is waited for: a time limit that passes first says so, and the failure is still to come. */
+/* The work before it is waited for: a time limit that passes first is reported, and the failure is reported later. */
 static void comes_after_the_wait(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
@@ -60,7 +60,7 @@ static void comes_after_the_wait(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-/* A synchronize that blocks already tells it too. */
+/* A synchronize that is already blocked also reports it. */
 static const char *synchronize(unsigned index, void *shared) {
   (void)index;
   const rill_status status = rill_stream_synchronize(*(rill_stream *)shared);

@@ -53,7 +53,7 @@ static void holds_until_the_recorded_point_is_complete(void) {
   assert_int_equal(dut.host[0], 2);
 }
 
-/* C3.11: that the stream was seen idle before says nothing of what is held. */
+/* C3.11: an earlier query that saw the stream idle does not hide held work. */
 static void an_earlier_idle_query_hides_nothing(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   for (int i = 0; i < 3; i++) {
@@ -152,7 +152,7 @@ static void signaled_events_start_a_ring_of_buffers(void) {
   for (unsigned i = 0; i < ROUNDS; i++) assert_int_equal(dut.host[i], i);
 }
 
-/* ---- what is taken at submission ---- */
+/* ---- copied at submission ---- */
 
 static void take_status(void *user, rill_status status) { *(rill_status *)user = status; }
 
@@ -201,7 +201,7 @@ static void refuses_misuse_at_the_call(void) {
   assert_completes(s.held);
 }
 
-/* C3.8: bounded; past it OUT_OF_MEMORY, and what was taken is done all the same. */
+/* C3.8: the queue is bounded; past the bound the call returns OUT_OF_MEMORY, and queued work still runs. */
 static void queues_a_bounded_number_of_bytes(void) {
   enum { PIECE = 4 << 20, PIECES = 256 };
   struct scene s = hold();
@@ -232,7 +232,7 @@ static void the_native_handle_is_not_ready(void) {
   assert_ok(rill_stream_native(s.held, &native));
 }
 
-/* C3.8: a stream whose native handle others have cannot be held. */
+/* C3.8: a stream whose native handle was returned cannot be held. */
 static void refuses_streams_whose_native_handle_was_given_out(void) {
   if (!dut.gpu) return;
   rill_stream stream = new_stream("stream"), imported;
@@ -248,7 +248,7 @@ static void refuses_streams_whose_native_handle_was_given_out(void) {
 
 /* ---- records on held streams ---- */
 
-/* C3.8: recorded, and not ready; waits bind to it and hold in turn. */
+/* C3.8: the event is recorded but not ready; waits refer to this record and hold their streams in turn. */
 static void a_record_on_a_held_stream_counts(void) {
   struct scene s = hold();
   rill_stream third = new_stream("third");
@@ -325,7 +325,7 @@ static void a_stream_may_wait_for_its_own_held_record(void) {
 
 /* ---- cycles ---- */
 
-/* C3.8: refused at once, with the names; then another stream can do it. */
+/* C3.8: refused at once, with the names in the text; another stream can then record the event. */
 static void refuses_a_record_after_its_own_wait(void) {
   struct scene s = hold();
   assert_fails(rill_stream_record_event(s.held, s.event, 0), RILL_ERROR_INVALID_ARGUMENT);
@@ -353,7 +353,7 @@ static void refuses_longer_cycles(void) {
 
 /* ---- events that go unrecorded ---- */
 
-/* C3.8: held work fails, host calls get the status, synchronize says so once, the stream goes on. */
+/* C3.8: held work fails, host calls get the status, synchronize says so once, the stream continues. */
 static void fails_when_the_event_is_released_unrecorded(void) {
   struct scene s = hold();
   rill_status reported = RILL_OK;
@@ -381,7 +381,7 @@ static void a_reference_keeps_the_stream_held(void) {
   assert_completes(s.held);
 }
 
-/* C3.7: once recorded, the event may go. */
+/* C3.7: once recorded, the event may be released. */
 static void the_event_may_be_released_after_its_record(void) {
   struct scene s = hold();
   struct gate *gate = gate_close(s.other);
@@ -452,7 +452,7 @@ static const char *waits_or_records(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.8: a wait and the first record at the same time; whoever is first, the stream goes on. */
+/* C3.8: a wait and the first record at the same time: in either order the stream continues. */
 static void no_wait_is_lost_in_a_race(void) {
   struct race race = { new_stream("waiter"), new_stream("recorder"), RILL_NULL_EVENT };
   for (unsigned i = 0; i < scaled(300); i++) {

@@ -77,7 +77,7 @@ static void change_cell(void *user, rill_status status) {
   *(uint32_t *)user = 31;
 }
 
-/* H3: later work sees what it did. */
+/* H3: later work sees the effects of the host call. */
 static void comes_before_later_work(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(rill_stream_host_call(stream, change_cell, dut.host + 5));
@@ -94,7 +94,7 @@ static void wait_for_flag(void *user, rill_status status) {
     let_pass_ns(MILLISECOND / 10);
 }
 
-/* C3.13, H4: other streams go on, as long as they have no host calls of their own. */
+/* C3.13, H4: other streams continue, as long as they have no host calls of their own. */
 static void blocks_its_own_stream_only(void) {
   unsigned flag = 0;
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -111,7 +111,7 @@ static void blocks_its_own_stream_only(void) {
   assert_false(ready);
 }
 
-/* What a host call got from calls that would have blocked. */
+/* Statuses that a host call received from calls that would have blocked. */
 struct blocked {
   rill_stream own, other;
   rill_event event;
@@ -148,7 +148,8 @@ static void block_in_every_way(void *user, rill_status status) {
   if (rill_free(NULL) != RILL_OK) b->others++;
 }
 
-/* C3.13: a call that may block is refused there, in words, and nothing hangs.  Afterwards all is as it was. */
+/* C3.13: a call that may block is refused there with a text, and nothing hangs. Afterwards everything works as
+ * before. */
 static void refuses_to_block_inside(void) {
   struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
   b.registered = aligned_alloc(4096, 4096);
@@ -168,7 +169,7 @@ static void refuses_to_block_inside(void) {
   free(b.registered);
 }
 
-/* A held stream's, too, and one that learns that its event will never be recorded. */
+/* The same holds for host calls of a held stream, and of a stream whose event will never be recorded. */
 static void refuses_to_block_in_calls_of_held_streams(void) {
   struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
   rill_event never, later = new_event("later");

@@ -34,7 +34,7 @@ static void tell_release(void *user, uintptr_t native) {
 static const rill_import_options with_release = { sizeof with_release, RILL_IMPORT_BORROW, "borrowed", tell_release,
                                                   &reported };
 
-/* A release function belongs to borrowing; and nobody owns the vendor's default streams. */
+/* A release function requires borrowing, and the vendor's default streams cannot be owned. */
 static void refuses_contradictory_ownership(void) {
   rill_stream out;
   rill_import_options options = with_release;
@@ -83,7 +83,7 @@ static void borrows(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3: adopted, it goes with the handle. */
+/* C3.3: an adopted stream is destroyed with its handle. */
 static void adopts(void) {
   if (!native_available()) return;
   const rill_import_options *options =
@@ -94,7 +94,7 @@ static void adopts(void) {
   assert_fails(rill_stream_synchronize(stream), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C3.3: once, when the last reference goes, inside that call. */
+/* C3.3: once, inside the call that releases the last reference. */
 static void calls_release_once(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -113,7 +113,7 @@ static void calls_release_once(void) {
   assert_int_equal(reported.calls, 1);
 }
 
-/* C3.3, S16: the same handle, retained; and one owner. */
+/* C3.3, S16: importing again returns the same handle with a new reference; there is one owner. */
 static void returns_the_same_handle_again(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -130,7 +130,7 @@ static void returns_the_same_handle_again(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3: a stream that rill made itself is the same stream, and stays rill's to end. */
+/* C3.3: a stream that rill created is recognized, and rill still destroys it. */
 static void recognizes_its_own_streams(void) {
   if (!native_available()) return;
   enum { STREAMS = 100 };
@@ -165,7 +165,7 @@ static void recognizes_its_own_streams(void) {
   assert_true(rill_stream_equal(again, usual));
 }
 
-/* C3.3: what the stream is, is read from it. */
+/* C3.3: properties are read from the native stream. */
 static void reads_the_properties_of_the_stream(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);

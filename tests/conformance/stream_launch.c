@@ -1,4 +1,4 @@
-/* rill_stream_launch.  What only a wrong launch shows; that kernels do their work: kernels.c. */
+/* rill_stream_launch. Tests of refused launches; kernels.c tests what kernels compute. */
 #include "support/testing.h"
 
 #include "launch.rill.h"
@@ -49,7 +49,7 @@ static void refuses_a_kernel_of_another_backend(void) {
                   RILL_ERROR_WRONG_BACKEND);
 }
 
-/* The scene of most tests: one stream, one kernel; a launch that differs from one_thread in something. */
+/* Common setup: one stream, one kernel, and a launch that differs from one_thread in one respect. */
 static rill_stream stream;
 static rill_kernel store;
 
@@ -63,7 +63,7 @@ static void refuses_launch(rill_launch launch, rill_status status, const char *t
   assert_says(text);
 }
 
-/* Nothing has been launched by what failed, and the stream takes work. */
+/* The failed calls launched nothing, and the stream accepts work. */
 static void expect_unused_stream(void) {
   read_cell(stream, 0);
   assert_completes(stream);
@@ -218,7 +218,7 @@ static void checks_shared_memory(void) {
   }
 }
 
-/* C1.8, L10: said, not ignored.  A cluster of one block is what every launch has. */
+/* C1.8, L10: unsupported clusters are refused, not ignored. Every launch has at least a cluster of one block. */
 static void clusters_work_if_supported(void) {
   set_scene();
   rill_launch launch = one_thread;
@@ -261,7 +261,7 @@ static void refuses_unknown_attributes(void) {
   expect_unused_stream();
 }
 
-/* C1.8: each attribute works or says that it does not. */
+/* C1.8: each attribute works or is refused as unsupported. */
 static void attributes_work_or_say_why_not(void) {
   set_scene();
   for (uint32_t kind = RILL_ATTR_COOPERATIVE; kind < RILL_ATTR_END_; kind++) {

@@ -38,7 +38,7 @@ static void refuses(rill_launch_attribute attribute, rill_status status, const c
   assert_says(text);
 }
 
-/* The launch runs, or the refusal names the attribute and the device; false then. */
+/* Checks that the launch runs, or that the refusal names the attribute and the device; returns false for a refusal. */
 static bool works(rill_launch_attribute attribute, const char *name) {
   const uint32_t zero = 0;
   assert_ok(rill_fill_async(stream, dut.memory, &zero, sizeof zero, 1));
@@ -180,7 +180,7 @@ static void events_are_recorded_or_say_why_not(void) {
   assert_true(recorded);
   assert_becomes_ready(event);
   assert_true(is_ready(event));
-  struct gate *gate = gate_close(stream); /* again: not the completion that is remembered */
+  struct gate *gate = gate_close(stream); /* queried again, since the first completion is remembered */
   attribute.flags = RILL_ATTR_TRIGGER_AT_BLOCK_START;
   assert_ok(launch(&attribute, 1));
   assert_false(is_ready(event));

@@ -11,7 +11,7 @@ static void set_scene(void) {
   give = new_kernel(&launch_bundle, "give_constants");
 }
 
-/* Into four cells of dut.host from `cell` on. */
+/* Copies into four cells of dut.host, from `cell` on. */
 static rill_status launch(rill_stream on, unsigned cell, const rill_constant *constants, size_t count) {
   rill_launch one_thread = rill_launch_1d(1, 1);
   unsigned *out = dut.host + cell;
@@ -88,7 +88,7 @@ static void held_streams_queue_constants(void) {
   assert_memory_equal(dut.host, expected, sizeof expected);
 }
 
-/* C3.8: dropped with the stream's work. */
+/* C3.8: constants are dropped with the stream's work. */
 static void constants_are_dropped_with_held_work(void) {
   const unsigned values[4] = { 21, 22, 23, 24 };
   set_scene();
@@ -102,7 +102,7 @@ static void constants_are_dropped_with_held_work(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* C3.8: the stream works on when it has no handle any more, and another one may have its handle's slot. */
+/* C3.8: the stream continues after its handle was released, and another stream may reuse the handle's slot. */
 static void constants_outlive_their_stream(void) {
   enum { OTHERS = 8 };
   const unsigned values[4] = { 1, 2, 3, 4 }, other_values[4] = { 5, 6, 7, 8 };
@@ -148,7 +148,7 @@ static const char *launch_own(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Each launch sees its own, with any threads on the stream. */
+/* Each launch sees its own constants, with any number of threads on the stream. */
 static void each_launch_sees_its_own_constants(void) {
   set_scene();
   assert_ok(rill_alloc(dut.device, sizeof *results * THREADS * ROUNDS, RILL_MEMORY_PINNED, (void **)&results));
@@ -160,8 +160,8 @@ static void each_launch_sees_its_own_constants(void) {
   assert_ok(rill_free(results));
 }
 
-/* C6.4, C7.1: a captured launch writes its own again at each replay, and what follows it sees them; a change is for
- * later replays, and for that node. */
+/* C6.4, C7.1: a captured launch writes its constants at each replay, and later nodes see them; a change applies to
+ * later replays of that node. */
 static void constants_are_written_at_each_replay(void) {
   unsigned values[4] = { 1, 2, 3, 4 };
   set_scene();

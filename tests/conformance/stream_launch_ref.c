@@ -60,7 +60,7 @@ static void launches_by_name(void) {
   }
 }
 
-/* What is left in a cache by another run of the library, or by nothing, does no harm. */
+/* A cache filled by another instance of the library, or with garbage, does no harm. */
 static void survives_a_stale_cache(void) {
   rill_stream stream = new_stream("stream");
   rill_kernel_ref ref = { &launch_bundle, "store", { UINT64_MAX, stream.id } };

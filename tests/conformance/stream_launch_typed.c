@@ -34,7 +34,7 @@ static void names_the_function_in_every_refusal(void) {
   assert_says("launch \"step 3\"");
 }
 
-/* The function that rillcc writes calls it in this way. */
+/* The function that rillcc generates calls it in this way. */
 static rill_status other_launch(rill_stream stream, rill_kernel_ref *ref) {
   uint32_t *out = dut.memory;
   return rill_stream_launch_typed(stream, ref, &one_thread, RILL_ARGS(7u, out), __func__);
@@ -62,7 +62,7 @@ static void names_the_function_in_captures(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* The name may be gone after the call: it is of a library that a program may close. */
+/* The name may be freed after the call: it belongs to a library that a program may close. */
 static void copies_the_name(void) {
   char name[] = "of_a_plugin_launch";
   rill_error error = RILL_ERROR_INIT;

@@ -20,7 +20,7 @@ static double number_after(const char *at, const char *what) {
   return strtod(found + strlen(what), NULL);
 }
 
-/* Each is a bar of the stream, inner ones inside of outer ones, around the work between the two calls. */
+/* Each note is a bar of the stream around the work between the two calls; inner bars lie inside outer ones. */
 static void shows_notes_in_traces(void) {
   rill_stream stream = new_stream("noted");
   start_trace();
@@ -49,7 +49,7 @@ static void shows_notes_in_traces(void) {
   free(text);
 }
 
-/* What a trace sees begin may end after it, and the other way round. */
+/* A note that begins during a trace may end after it, and a note may begin before the trace. */
 static void may_begin_or_end_outside_a_trace(void) {
   rill_stream stream = new_stream("noted");
   assert_ok(rill_stream_note_begin(stream, RILL_STREAM_NOTE(.name = "before")));

@@ -1,4 +1,4 @@
-/* rill_stream_priority.  What the numbers mean is proved in stream_create.c. */
+/* rill_stream_priority. stream_create.c tests the meaning of the numbers. */
 #include "support/testing.h"
 
 GETTER_TESTS(stream, rill_stream_priority, int32_t, new_stream("getter"))

@@ -78,7 +78,7 @@ static void applies_its_options(void) {
   assert_true(ms >= 0.0f);
 }
 
-/* A signaled event that is recorded is an event that was recorded. */
+/* A signaled event that is recorded behaves like any recorded event. */
 static void signaled_makes_no_difference(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);

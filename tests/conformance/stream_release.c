@@ -43,7 +43,7 @@ static void old_handles_stay_stale(void) {
   }
 }
 
-/* C1.3, S9: release returns at once, the work is done all the same, and its event tells. */
+/* C1.3, S9: release returns at once, the work still completes, and its event reports it. */
 static void lets_pending_work_complete(void) {
   rill_stream stream = new_stream("busy");
   rill_event event = new_event("event");
@@ -85,7 +85,7 @@ static void others_may_still_wait_for_it(void) {
   assert_int_equal(dut.host[0], 12);
 }
 
-/* S13: the one that waits may go too. */
+/* S13: the waiting stream may also be released. */
 static void may_be_released_while_waiting(void) {
   rill_stream first = new_stream("first"), waiting = new_stream("waiting");
   rill_event event = new_event("event"), done = new_event("done");

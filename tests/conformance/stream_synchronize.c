@@ -44,7 +44,7 @@ static void waits_in_many_threads(void) {
   join_threads(threads);
 }
 
-/* W18: a thread that waits holds up no other. */
+/* W18: a waiting thread delays no other. */
 static void blocks_the_calling_thread_only(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   struct gate *gate = gate_close(stream);

@@ -19,7 +19,7 @@ static void returns_at_once_when_idle(void) {
   }
 }
 
-/* C3.10: TIMEOUT, never early, and the stream goes on. */
+/* C3.10: TIMEOUT, never early, and the stream continues. */
 static void times_out_no_earlier_than_asked(void) {
   const uint64_t pauses[] = { 0, 1, MILLISECOND, 20 * MILLISECOND };
   rill_stream stream = new_stream("slow one");
@@ -75,7 +75,7 @@ static const char *sends_signals(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.10, T13: a signal handler that runs meanwhile makes it neither early nor fail. */
+/* C3.10, T13: a signal handler that runs meanwhile neither ends the wait early nor makes it fail. */
 static void signals_do_not_end_it(void) {
   const struct sigaction action = { .sa_handler = note_signal }; /* without SA_RESTART */
   struct sigaction before;

@@ -36,7 +36,7 @@ static void orders_after_the_default_stream(void) {
   assert_int_equal(dut.host[0], 1);
 }
 
-/* D9: other streams of the device are not meant. */
+/* D9: other streams of the device are not waited for. */
 static void does_not_wait_for_other_streams(void) {
   rill_stream busy = new_stream("busy"), stream = new_stream("stream");
   struct gate *gate = gate_close(busy);

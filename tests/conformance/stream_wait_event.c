@@ -110,14 +110,14 @@ static void open_and_expect(struct scene s, uint32_t value) {
   assert_int_equal(dut.host[0], value);
 }
 
-/* C3.7: and the host does not block, or the gate would stay closed. */
+/* C3.7: the host does not block, otherwise the gate would stay closed. */
 static void orders_later_work_after_the_event(void) {
   struct scene s = set_scene(7);
   wait_and_read(s, 0);
   open_and_expect(s, 7);
 }
 
-/* C3.8, C7.2: of an event that has been recorded the flags make no difference. */
+/* C3.8, C7.2: for a recorded event the flags make no difference. */
 static void orders_with_every_flag(void) {
   const uint32_t flags[] = { RILL_WAIT_IF_RECORDED, RILL_WAIT_MUST_BE_RECORDED, RILL_EVENT_EXTERNAL,
                              RILL_EVENT_EXTERNAL | RILL_WAIT_MUST_BE_RECORDED };
@@ -141,7 +141,7 @@ static void leaves_earlier_work_alone(void) {
   open_and_expect(s, 8);
 }
 
-/* C3.7, W8: the wait is for the point at the call.  Recorded again after something that does not come ... */
+/* C3.7, W8: the wait is for the point at the call, even if the event is recorded again after unfinished work ... */
 static void is_not_delayed_by_a_later_record(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   rill_event event = new_event("event");
@@ -157,7 +157,7 @@ static void is_not_delayed_by_a_later_record(void) {
   gate_open(gate);
 }
 
-/* C3.7, W8: ... or by a stream that is done at once. */
+/* C3.7, W8: ... or by an idle stream. */
 static void is_not_released_by_a_later_record(void) {
   rill_stream idle = new_stream("idle");
   struct scene s = set_scene(4);
@@ -269,7 +269,7 @@ static void stays_valid_when_the_event_is_released(void) {
   open_and_expect(s, 10);
 }
 
-/* W10: a new event, which may lie where the old one lay, changes nothing. */
+/* W10: a new event, possibly at the old event's address, changes nothing. */
 static void is_not_confused_by_a_new_event(void) {
   rill_stream idle = new_stream("idle");
   struct scene s = set_scene(11);

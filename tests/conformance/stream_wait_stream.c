@@ -50,7 +50,7 @@ static void orders_after_all_submitted_work(void) {
   assert_int_equal(dut.host[0], 2);
 }
 
-/* C3.9: what is submitted to the other after the call is not waited for. */
+/* C3.9: work submitted to the other stream after the call is not waited for. */
 static void does_not_wait_for_later_work(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   write_cell(first, 0, 3);

@@ -54,7 +54,7 @@ static void writes_each_operation(void) {
   assert_complete(text);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), 5);
   assert_int_equal(count_of(text, "\"cat\":\"copy\""), 3);
-  assert_in_range(count_of(text, "\"cat\":\"host call\""), 4, 5); /* a gate may be one, too */
+  assert_in_range(count_of(text, "\"cat\":\"host call\""), 4, 5); /* a gate may also be an operation */
   assert_int_equal(count_of(text, "\"name\":\"wait done\""), 1);
   assert_int_equal(count_of(text, "\"name\":\"rill_copy_async\""), 3);
   assert_int_equal(count_of(text, "\"cat\":\"wait\",\"name\":\"rill_stream_synchronize\""), 1);

@@ -1,4 +1,4 @@
-/* What the tests of traces share: a file, and what it says. */
+/* Shared by the tests of traces: a trace file and its contents. */
 #ifndef RILL_TESTS_CONFORMANCE_TRACES_H
 #define RILL_TESTS_CONFORMANCE_TRACES_H
 
@@ -40,7 +40,7 @@ static inline unsigned count_of(const char *text, const char *pattern) {
   return count;
 }
 
-/* The file ends as it should, and nothing is missing. */
+/* Checks that the file is complete. */
 static inline void assert_complete(const char *text) {
   assert_int_equal(strncmp(text, "[\n", 2), 0);
   const size_t length = strlen(text);

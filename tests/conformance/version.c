@@ -5,7 +5,7 @@ static void matches_the_headers(void) {
   assert_int_equal(rill_version(), RILL_VERSION_MAJOR << 16 | RILL_VERSION_MINOR << 8 | RILL_VERSION_PATCH);
 }
 
-/* As the preprocessor compares: the numbers of a version before and after any that the headers may have. */
+/* Compares as the preprocessor does, with versions before and after any that the headers may have. */
 #if !RILL_VERSION_AT_LEAST(RILL_VERSION_MAJOR, RILL_VERSION_MINOR, RILL_VERSION_PATCH) || \
     RILL_VERSION_AT_LEAST(RILL_VERSION_MAJOR, RILL_VERSION_MINOR, RILL_VERSION_PATCH + 1)
 #error "RILL_VERSION_AT_LEAST in #if"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Work on a device with a host call, by the copy that this was linked with; `keep` leaves a stream with work alive.
- * Gives what came back from the device, or 0 and says why. */
+ * Returns what came back from the device, or 0 and says why. */
 typedef uint32_t copy_work(const char *device, uint32_t value, int keep);
 
 copy_work rill_copy_work;

@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* Reads until the other end is closed, or the time is over: false. */
+/* Reads until the other end is closed; returns false if the time is over first. */
 static bool read_all(int from, char *text, size_t size) {
   const uint64_t end = now_ns() + CHILD_SECONDS * UINT64_C(1000) * MILLISECOND;
   size_t used = 0;

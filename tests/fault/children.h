@@ -1,4 +1,4 @@
-/* Tests that need a process of their own: a lost device stays lost, the environment is read once, exit ends all.
+/* Tests that need their own process: a lost device stays lost, the environment is read once, exit ends everything.
  *
  * A program lists its modes and leaves the rest to run_modes.  Without an argument it runs itself once for each mode,
  * with a time limit; with a mode's name it runs that one:
@@ -32,7 +32,7 @@ int run_modes(const char *subject, int argc, char **argv, const struct mode *mod
 #define RUN_MODES(subject, argc, argv, modes) \
   run_modes((subject), (argc), (argv), (modes), sizeof(modes) / sizeof *(modes))
 
-/* What became of a run of this program with another argument. */
+/* Result of a run of this program with another argument. */
 struct child {
   int exit_code; /* -1: none */
   int signal;    /* that ended it; 0: none */

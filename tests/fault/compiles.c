@@ -1,6 +1,6 @@
-/* Compiling at run time with each call below it refused once: those of the compiler, and those of the driver that loads
- * what came out.  Each time an error with a text, nothing alive that was not before, nothing on disk, and the next
- * compile works. */
+/* Compiles at run time with each call below it refused once: calls of the compiler, and calls of the driver that loads
+ * the result. Each time there is an error with a text, nothing leaks, nothing is left on disk, and the next compile
+ * works. */
 #include "tour.h"
 
 #include "support/fake_rtc/rtc_control.h"
@@ -32,7 +32,7 @@ enum { COMPILER_FUNCTIONS = sizeof compiler_functions / sizeof *compiler_functio
 static const struct rill_fake_rtc *rtc;
 static char folder[64];
 
-/* How many files are there, hidden ones too; they are removed. */
+/* Removes all files, including hidden ones, and returns their number. */
 static size_t empty_folder(void) {
   char path[400];
   size_t count = 0;
@@ -68,7 +68,7 @@ static void check_module(rill_module module) {
   assert_ok(rill_kernel_release(kernel));
 }
 
-/* One compile with something that is refused, and one without: the same, or an error and the same. */
+/* Compiles once with a refused call and once without: the first result is the same or an error. */
 static rill_status compile_refused(size_t alive) {
   rill_module module = { 1 };
   assert_int_equal(empty_folder(), 0);
@@ -148,7 +148,7 @@ static void each_call_of_the_compiler(void) {
   assert_true(refusals >= 20);
 }
 
-/* Those whose refusal a compile may pass over: what they put back or ask for is known otherwise. */
+/* Calls whose refusal a compile may ignore: what they restore or query is known otherwise. */
 static bool driver_may_be_silent(const char *field) {
   static const char *const silent[] = { "set_device",       "exchange_capture_mode", "runtime_version",
                                         "device_attribute", "function_attribute",    "context_current" };
@@ -164,7 +164,7 @@ static void each_call_of_the_driver(void) {
   for (size_t f = 0; f < vendor_function_count; f++) {
     const struct vendor_function *function = &vendor_functions[f];
     if (function->name == NULL || !vendor_has(function->field)) continue;
-    if (strcmp(function->field, "context_pop") == 0) continue; /* has nothing to refuse */
+    if (strcmp(function->field, "context_pop") == 0) continue; /* cannot fail */
     rill_module module = RILL_NULL_MODULE;
     uint64_t calls = vendor.fake->calls(function->name);
     assert_ok(rill_module_compile(vendor.device, source, NULL, &module));
@@ -189,7 +189,7 @@ static void each_call_of_the_driver(void) {
   assert_true(refusals >= 2);
 }
 
-/* The first compile opens the compiler, and finds out which options it knows; others know. */
+/* Only the first compile opens the compiler and finds out which options it knows. */
 static void begin(void) {
   rill_module module = RILL_NULL_MODULE;
   const char *version = getenv("RILL_FAKE_VERSION");

@@ -1,5 +1,5 @@
-/* How copies, fills and peers reach the driver: one call each, without a question about the pointers, nothing staged
- * that the driver would stage itself, and sizes beyond 32 bits uncut (C5.3, C8.1). */
+/* How copies, fills and peers reach the driver: one call each, without queries of the pointers, without staging that
+ * the driver would do itself, and with sizes beyond 32 bits intact (C5.3, C8.1). */
 #include "children.h"
 #include "support/native.h"
 #include "tour.h"
@@ -10,7 +10,7 @@ static rill_stream new_one(void) {
   return stream;
 }
 
-/* Every function that could tell what a pointer is, or make memory to stage in. */
+/* Every function that could query a pointer or allocate staging memory. */
 static uint64_t questions(void) {
   return vendor_calls("pointer_attribute") + vendor_calls("pointer_attributes") + vendor_calls("memory_range") +
          vendor_calls("host_alloc") + vendor_calls("host_register");
@@ -34,8 +34,7 @@ static rill_status copy_box(rill_stream stream, void *dst, const void *src) {
 
 enum { BIG = 1 << 20 };
 
-/* Pageable and pinned memory, and memory of others, small and large, to the device, to the host and of several
- * dimensions. */
+/* Pageable, pinned and foreign memory, small and large copies, to the device, to the host and of several dimensions. */
 static void goes_to_the_driver_in_one_call(void) {
   static unsigned char pageable[BIG];
   unsigned char *there = NULL, *pinned = NULL;
@@ -118,7 +117,7 @@ static void a_wide_fill_is_a_launch(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* A kernel of one device need not reach another one's memory. */
+/* A kernel of one device may not be able to access another device's memory. */
 static void a_wide_fill_of_a_peer_is_no_launch(void) {
   unsigned char *there = NULL, seen[16];
   const uint32_t pattern[4] = { 1, 2, 3, 4 };
@@ -168,7 +167,7 @@ static void a_wide_fill_takes_few_calls(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* A copy that fails in the middle says so, and the stream goes on. */
+/* A copy that fails in the middle is reported, and the stream continues. */
 static void a_wide_fill_fails_as_its_copy_does(void) {
   unsigned char *there = NULL, seen[16];
   const uint32_t pattern[4] = { 1, 2, 3, 4 };
@@ -191,7 +190,7 @@ static void a_wide_fill_fails_as_its_copy_does(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* In memory that rill does not know, large ones ask what it is, and disturb no capture. */
+/* Large fills of memory that rill does not know query it, without breaking a capture. */
 static void a_wide_fill_of_foreign_memory_may_be_captured(void) {
   vendor_begin();
   dut.gpu = true;
@@ -218,7 +217,7 @@ static void a_wide_fill_of_foreign_memory_may_be_captured(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* A held stream has to know what it may read now: it asks, once for each pointer that rill does not know. */
+/* A held stream has to know what it may read at the call: it queries each pointer that rill does not know once. */
 static void a_held_copy_asks_once(void) {
   static unsigned char pageable[4096];
   unsigned char *there = NULL;
@@ -242,7 +241,7 @@ static void a_held_copy_asks_once(void) {
 
 /* ---- peers ---- */
 
-/* P5, C1.8: what is said of a pair without a way, and of one that the driver does not answer for. */
+/* P5, C1.8: the reason for a pair without a connection, and for a pair that the driver does not report. */
 static void a_pair_without_a_way_says_why(void) {
   const char *why = NULL;
   bool enabled = true;
@@ -261,7 +260,7 @@ static void a_pair_without_a_way_says_why(void) {
   vendor.fake->clear();
 }
 
-/* P2, P6: what others turned on or off before is no failure. */
+/* P2, P6: access that other code enabled or disabled before is not a failure. */
 static void peer_access_set_by_others_is_not_a_failure(void) {
   enum { ALREADY_ENABLED = 704, NOT_ENABLED = 705 };
   bool enabled = false;

@@ -1,5 +1,5 @@
-/* The memory limit of the cpu device (C5.1, C5.2), where RILL_CPU_MEMORY is 64 MiB; and what an allocation that would
- * fail reclaims first (C1.3). */
+/* The memory limit of the cpu device (C5.1, C5.2), where RILL_CPU_MEMORY is 64 MiB; and the memory that an allocation
+ * reclaims before it fails (C1.3). */
 #include "fault/children.h"
 #include "support/testing.h"
 
@@ -20,7 +20,7 @@ static void total_is_the_limit(void) {
   assert_true(free_now() <= LIMIT);
 }
 
-/* All kinds count, and what is freed can be allocated again. */
+/* All kinds of memory count, and freed memory can be allocated again. */
 static void grants_add_up(void) {
   static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   void *held[64], *p = NULL;
@@ -33,7 +33,7 @@ static void grants_add_up(void) {
       assert_true(free_now() + (uint64_t)count * MIB <= before);
     }
     assert_int_equal(status, RILL_ERROR_OUT_OF_MEMORY);
-    assert_in_range(count, 56, 63); /* the tests' own memory is in there, too */
+    assert_in_range(count, 56, 63); /* this includes the tests' own memory */
     char text[32];
     (void)snprintf(text, sizeof text, "%d bytes requested", MIB);
     assert_says(text);
@@ -64,9 +64,9 @@ static void a_pool_counts_and_is_not_lost(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* ---- what is reclaimed ---- */
+/* ---- reclaiming ---- */
 
-/* Leaves that much in a pool, freed. */
+/* Leaves this many freed bytes in a pool. */
 static rill_pool pool_with(rill_stream stream, uint32_t kind, size_t bytes) {
   rill_pool pool;
   void *p = NULL;
@@ -77,7 +77,7 @@ static rill_pool pool_with(rill_stream stream, uint32_t kind, size_t bytes) {
   return pool;
 }
 
-/* Memory of rill_alloc, and of a pool, that nothing else leaves room for. */
+/* Allocates memory with rill_alloc and from a pool that fits only after reclaiming. */
 static void takes_forty(rill_stream stream) {
   rill_pool pool;
   void *p = NULL;
@@ -103,7 +103,7 @@ static void unused_memory_of_pools_of_all_kinds(void) {
   }
 }
 
-/* Blocks that waited for recorded uses, which are complete by now. */
+/* Blocks that waited for recorded uses, which have completed. */
 static void waiting_blocks(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   rill_pool pool;
@@ -177,10 +177,10 @@ static void settings(void) {
   variable = "RILL_CPU_MEMORY=2 GB";
   run_child("memory", &variable, 1, &child);
   assert_non_null(strstr(child.output, "RILL_CPU_MEMORY=2 GB is not a size such as 2GiB"));
-  assert_non_null(strstr(child.output, usual.output)); /* the device is there, with its usual memory */
+  assert_non_null(strstr(child.output, usual.output)); /* the device exists, with its usual memory */
 }
 
-/* What an address space of 1 GiB leaves is less than that.  A sanitizer has more than that for itself. */
+/* An address space of 1 GiB leaves less than that. A sanitizer alone needs more. */
 static void limits_of_the_process(void) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   static struct child child;

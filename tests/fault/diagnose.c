@@ -1,5 +1,5 @@
-/* What RILL_CHECK and its like tell about mistakes on a GPU (docs/guides/DIAGNOSE.md): each case is a process of its
- * own. */
+/* Reports of RILL_CHECK and related settings about mistakes on a GPU (docs/guides/DIAGNOSE.md). Each case runs in its
+ * own process. */
 #include "children.h"
 #include "vendor.h"
 
@@ -75,7 +75,7 @@ static size_t occurrences(const char *text, const char *of) {
 
 /* ---- RILL_CHECK=faults ---- */
 
-/* The launch that faults fails itself; without the check the next synchronize does. */
+/* The launch that faults fails itself; without the check the next synchronize fails. */
 static void a_fault_belongs_to_its_call(void) {
   begin();
   assert_ok(fill());
@@ -92,7 +92,7 @@ static void a_fault_is_found_later_without_the_check(void) {
   assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
 }
 
-/* Nothing of a held stream is waited for, which would be for ever. */
+/* Held streams are not waited for, since that would deadlock. */
 static void says_that_held_streams_are_not_checked(void) {
   rill_stream other;
   rill_event event;
@@ -146,7 +146,7 @@ static __attribute__((noinline)) void assert_in(const char *text, const char *pa
   if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in: %s", part, text);
 }
 
-/* What was seen complete is not named; the rest is, oldest first, with kernels that are gone by then. */
+/* Work that was seen complete is not named; other work is, oldest first, including kernels that have been unloaded. */
 static void a_fault_names_running_work(void) {
   rill_event event;
   begin();
@@ -167,7 +167,7 @@ static void a_fault_names_running_work(void) {
   assert_null(strchr(rill_last_error_text(), '\n'));
 }
 
-/* An event that was seen complete says the same of all before it. */
+/* An event that was seen complete implies the same for all work before it. */
 static void a_completed_event_counts(void) {
   rill_event event;
   begin();
@@ -202,7 +202,7 @@ static void nothing_is_recorded(void) {
   assert_null(strchr(message(), '\n'));
 }
 
-/* With RILL_CHECK=faults the one that faulted is alone. */
+/* With RILL_CHECK=faults only the faulting launch is named. */
 static void the_check_leaves_one(void) {
   begin();
   for (int i = 0; i < 5; i++) assert_ok(launch("right"));
@@ -263,7 +263,7 @@ static void the_handler_before_it_runs(void) {
   assert_in(child.output, " crashed: SIGSEGV\nthe handler of the program\n");
 }
 
-/* Calls that do not crash run as without the check. */
+/* Calls that do not crash behave as without the check. */
 static void count_call(void *user, rill_status status) {
   if (status == RILL_OK) atomic_fetch_add((_Atomic int *)user, 1);
 }
@@ -300,7 +300,7 @@ static void a_wait_past_the_deadline_is_explained(void) {
   assert_ok(fill());
   listen_begin();
   struct background *const threads = start_threads(1, wait_without_limit, NULL);
-  do { /* ends with the test's time limit if nothing comes */
+  do { /* ends with the test's time limit if no report is written */
     const ssize_t more = read(pipe_end, said + length, sizeof said - 1 - length);
     assert_true(more > 0);
     length += (size_t)more;
@@ -320,7 +320,7 @@ static const char *free_without_limit(unsigned index, void *user) {
   return NULL;
 }
 
-/* A free that waits for the device's work is a wait like any other. */
+/* A free that waits for the device's work counts as a wait. */
 static void a_free_past_the_deadline_is_explained(void) {
   char said[8192];
   size_t length = 0;
@@ -342,7 +342,7 @@ static void a_free_past_the_deadline_is_explained(void) {
   assert_in(said, "not known to be complete: operation 1: fill of 256 bytes");
 }
 
-/* Whoever gets the signal goes on; another thread prints. */
+/* The thread that receives the signal continues; another thread prints. */
 static void a_signal_prints_a_report(void) {
   rill_event event;
   char said[8192];

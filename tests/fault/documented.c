@@ -1,5 +1,5 @@
-/* docs/guides/DIAGNOSE.md shows what rill prints.  Each sample here is a process of its own that makes the mistake;
- * what it prints has to stand in that page, but for addresses, times and the names of programs and functions. */
+/* docs/guides/DIAGNOSE.md shows rill's output. Each sample here is a process that makes the mistake; its output must
+ * appear on that page, except for addresses, times and the names of programs and functions. */
 #include "children.h"
 #include "vendor.h"
 
@@ -133,8 +133,8 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 
 static bool ends_word(char c) { return c == '\0' || c == ' ' || c == '\n'; }
 
-/* Without what differs between two runs: numbers in base 16, and with them the file before "+"; seconds; and the
- * driver's function that a fault was noticed in. */
+/* Removes what differs between two runs: hexadecimal numbers with the file before "+", seconds, and the driver function
+ * in which a fault was noticed. */
 static void normalize(const char *from, char *to) {
   char *begin = to; /* of the word */
   while (*from != '\0') {
@@ -169,7 +169,7 @@ static const char *page(void) {
   return normal;
 }
 
-/* What the harness says of devices. */
+/* Output of the test harness about devices. */
 static void drop_harness(char *text) {
   for (char *line; (line = strstr(text, "rill-device: ")) != NULL;) {
     char *const end = strchr(line, '\n');

@@ -1,4 +1,4 @@
-/* What the vendor's library has of released and changed objects is gone by one named call (C1.3, C7.1). */
+/* The vendor's objects of released and changed objects are destroyed by one named call (C1.3, C7.1). */
 #include "vendor.h"
 
 #include "gate.rill.h"

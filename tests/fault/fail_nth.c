@@ -1,6 +1,6 @@
-/* Each vendor call of the tour made to fail once: the first call of a function, the second, the third … until the tour
- * runs clean.  Each time the step that meets it says which call failed, with what, and gives no outputs; nothing leaks,
- * the thread's native state is as before, and the next tour works. */
+/* Makes each vendor call of the tour fail once: the first call of a function, the second, the third … until the tour
+ * runs clean. Each time the step that meets the failure reports which call failed with what and has no outputs; nothing
+ * leaks, the thread's native state is as before, and the next tour works. */
 #include "tour.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ enum { CODE = 999, MOST_CALLS = 500 };
 static size_t alive; /* native objects between tours */
 
 /* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how
- * many native objects stay, which nobody can end any more: a module has up to five functions and a variable, a graph up
- * to GRAPH nodes, and an execution object. */
+ * many native objects stay that can no longer be destroyed: a module has up to five functions and a variable, a graph
+ * up to GRAPH nodes, and an execution object. */
 enum { GRAPH = 32 };
 static const struct {
   const char *field, *step;
@@ -26,7 +26,8 @@ static const struct {
   { "context_push", "import_", 0 },    /* of the vendor's default streams: to ask for the id */
   { "get_device", "import_", 0 },
   { "set_device", "", GRAPH }, /* every second one goes back to the owner's device; nobody could be notified */
-  /* A release never fails; what it ends may have to be looked at first, and goes in any later call. */
+  /* A release never fails; an object that it destroys may have to be queried first, and is destroyed in a later
+   * call. */
   { "stream_destroy", "", 1 },
   { "event_destroy", "", 1 },
   { "module_unload", "", 7 },
@@ -61,9 +62,9 @@ static const struct {
   { "event_record", "end_hold", GRAPH },
   { "event_create", "release_", 0 }, /* after the work that may use a module */
   { "event_record", "release_", 0 },
-  { "event_record", "graph_launch", GRAPH }, /* the mark after a launch: the object stays for good */
+  { "event_record", "graph_launch", GRAPH }, /* the mark after a launch: the object is never destroyed */
   { "event_record", "graph_capture", GRAPH },
-  { "event_query", "make_", 0 }, /* whether an execution object that has gone is idle */
+  { "event_query", "make_", 0 }, /* whether an execution object that has been destroyed is idle */
   { "event_query", "import_", 0 },
   { "stream_is_capturing", "graph_capture", 0 },
   { "stream_query", "graph_capture", 0 },
@@ -73,7 +74,7 @@ static const struct {
   { "event_query", "null_is_complete", 0 }, /* at its end what has been released is tried */
   { "event_query", "synchronize", 0 },
   { "event_query", "event_synchronize", 0 },
-  { "graph_set_kernel", "graph_", 0 }, /* the graph is made anew */
+  { "graph_set_kernel", "graph_", 0 }, /* the graph is created again */
   { "graph_set_copy", "graph_", 0 },
   { "graph_set_fill", "graph_", 0 },
   { "graph_destroy", "", GRAPH },
@@ -86,7 +87,8 @@ static const struct {
   { "get_device", "graph_", GRAPH },
   { "get_device", "synchronize", GRAPH },
   { "get_device", "event_synchronize", GRAPH },
-  { "capture_info", "graph_capture", 0 },   /* what others may have submitted is taken then, were it nothing */
+  { "capture_info", "graph_capture",
+    0 }, /* work that other code may have submitted is then captured, even if there is none */
   { "context_synchronize", "release_", 0 }, /* before a module goes */
   { "context_synchronize", "free_", 0 },
   { "context_push", "release_", GRAPH },
@@ -115,7 +117,7 @@ static bool may_be_silent(const char *field, const char *step, size_t *leaves) {
 /* "event_record, call 3: make_event: " */
 static char place[160];
 
-/* All that is wrong is reported, not the first thing only. */
+/* All problems are reported, not only the first. */
 static unsigned problems;
 #define BAD(...) (problems++, print_error("%s", place), print_error(__VA_ARGS__), print_error("\n"))
 
@@ -132,7 +134,7 @@ static void check_error(const struct step *step, const char *function) {
   assert_ok(rill_last_error(&error));
   if (step->api[0] != '\0' && strcmp(error.api, step->api) != 0)
     BAD("the error is of %s, not of %s", error.api, step->api);
-  /* What the driver does not tell about is not there. */
+  /* A feature that the driver does not report is unsupported. */
   const char *field = refusal.function->field;
   const bool question = strcmp(field, "device_attribute") == 0 || strcmp(field, "device_can_access_peer") == 0;
   if (error.status == RILL_ERROR_UNSUPPORTED && question) return;
@@ -167,7 +169,7 @@ static void walk(struct tour *tour) {
   }
 }
 
-/* One tour with the nth call refused; false if there were not as many. */
+/* Runs one tour with the nth call refused; returns false if there were fewer calls. */
 static bool tour_with_refusal(const struct vendor_function *f, unsigned nth) {
   struct tour tour = { .ms = 0 };
   size_t leaves = 0;
@@ -184,7 +186,7 @@ static bool tour_with_refusal(const struct vendor_function *f, unsigned nth) {
   if (tour.spoiled != NULL) BAD("%s left an output that is not null", tour.spoiled);
   const bool silence = refusal.struck != NULL && may_be_silent(f->field, refusal.struck, &leaves);
   if (refusal.struck != NULL && !refusal.reported && !silence) BAD("%s passes it over in silence", refusal.struck);
-  /* What puts the owner's state back can be refused as well. */
+  /* Calls that restore the owner's state can also be refused. */
   if (strcmp(f->field, "set_device") == 0 || strcmp(f->field, "exchange_capture_mode") == 0) {
     native_put_back(before);
   }
@@ -210,10 +212,10 @@ static void refusals_of(const struct vendor_function *f) {
 static void every_call_of_the_tour_can_fail(void) {
   unsigned functions = 0;
   for (int i = 0; i < 3; i++) tour_runs_clean();
-  alive = settle(); /* what rill keeps for good */
+  alive = settle(); /* memory that rill keeps permanently */
   for (size_t i = 0; i < vendor_function_count; i++) {
     const struct vendor_function *f = &vendor_functions[i];
-    if (f->name == NULL || strcmp(f->field, "context_pop") == 0) continue; /* has nothing to refuse */
+    if (f->name == NULL || strcmp(f->field, "context_pop") == 0) continue; /* cannot fail */
     const uint64_t calls = vendor.fake->calls(f->name);
     tour_runs_clean();
     if (vendor.fake->calls(f->name) != calls) refusals_of(f), functions++;

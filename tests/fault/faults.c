@@ -1,5 +1,5 @@
-/* A device that faults (C2.6): DEVICE_LOST with the first cause for good, whoever meets it first; what works then; the
- * other devices; host calls after the fault (C3.13). */
+/* A device that faults (C2.6): DEVICE_LOST with the first cause from then on, whichever call meets it first; calls that
+ * still work; the other devices; host calls after the fault (C3.13). */
 #include "children.h"
 #include "tour.h"
 
@@ -38,7 +38,7 @@ static rill_status run_and_check(struct tour *tour, const struct step *step, boo
   return status;
 }
 
-/* A tour as far as steps may meet a fault: made, and used once. */
+/* A tour up to the steps that may meet a fault: objects are created and used once. */
 static void make_tour(struct tour *tour) {
   vendor_begin();
   const struct step *failed = tour_walk(tour, MAKE, USE);
@@ -48,7 +48,7 @@ static void make_tour(struct tour *tour) {
 /* Everything of the contract about a device that is known to be lost. */
 static void check_lost(struct tour *tour) {
   const int called = atomic_load(&tour->called);
-  static struct tour other; /* what is made on a lost device is not there */
+  static struct tour other; /* objects created on a lost device do not exist */
   for (size_t i = 0; i < step_count; i++) {
     const struct step *step = &steps[i];
     if (!step_applies(step)) continue;
@@ -95,16 +95,16 @@ static void check_others(void) {
   }
 }
 
-/* ---- who meets it first ---- */
+/* ---- which call meets it first ---- */
 
-/* A stream that is kept for the next use is no new one of the driver's. */
+/* A cached stream is not a new stream of the driver. */
 static void take_spare_streams(void) {
   const uint64_t calls = vendor_calls("stream_create");
   rill_stream stream;
   while (vendor_calls("stream_create") == calls) assert_ok(rill_stream_create(vendor.device, NULL, &stream));
 }
 
-/* One mode for each step: the fault has happened, and this step is the first to hear of it. */
+/* One mode for each step: the fault has happened, and this step is the first to notice it. */
 static void met_by(const char *name) {
   static struct tour tour;
   make_tour(&tour);
@@ -151,7 +151,7 @@ MET_BY(elapsed)
 MET_BY(free_memory)
 MET_BY(free_pinned)
 
-/* ---- by what ---- */
+/* ---- causes ---- */
 
 static void by_a_kernel(void) {
   static struct tour tour;
@@ -160,7 +160,7 @@ static void by_a_kernel(void) {
   vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
   for (size_t i = 0; i < step_count; i++) {
     if (strcmp(steps[i].name, "launch_plain") == 0)
-      assert_ok(steps[i].run(&tour)); /* it is in the work, not in the call */
+      assert_ok(steps[i].run(&tour)); /* the fault is in the work, not in the call */
   }
   check_cause("the wait after the kernel", rill_stream_synchronize(tour.stream), "rill_stream_synchronize");
   assert_says("address");
@@ -168,7 +168,7 @@ static void by_a_kernel(void) {
   check_others();
 }
 
-/* A call that was fine itself gives the code of work before it. */
+/* A correct call returns the code of earlier work. */
 static void by_each_code(void) {
   static const int codes[] = { 214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911 };
   enum { CODES = sizeof codes / sizeof *codes };
@@ -192,7 +192,7 @@ static void by_each_code(void) {
   assert_ok(rill_device_synchronize(vendor.cpu));
 }
 
-/* Codes of calls that were wrong by themselves do no harm to the device. */
+/* Codes of calls that were themselves wrong do not lose the device. */
 static void not_by_other_codes(void) {
   static const int codes[] = { 1, 2, 46, 304, 400, 500, 801, 999 };
   vendor_begin();
@@ -238,7 +238,7 @@ static void tell(void *user, rill_status status) {
   (void)atomic_fetch_add(&notified->calls, 1);
 }
 
-/* C4.7: who waits for events of a device that faults is notified, each once. */
+/* C4.7: each watch of an event of a faulting device is notified once. */
 static void while_events_are_watched(void) {
   enum { STREAMS = 3 };
   vendor_begin();
@@ -260,7 +260,7 @@ static void while_events_are_watched(void) {
     assert_ok(rill_event_then(events[i], tell, &notified));
   }
   const uint64_t asked = vendor_calls("event_query");
-  while (vendor_calls("event_query") < asked + STREAMS) (void)sched_yield(); /* they are being asked for */
+  while (vendor_calls("event_query") < asked + STREAMS) (void)sched_yield(); /* they are being queried */
   assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0), 0);
   assert_int_equal(atomic_load(&notified.calls), 0);
   vendor.fake->fault(0, 700);
@@ -284,7 +284,7 @@ static void while_events_are_watched(void) {
   (void)close(fd);
 }
 
-/* An imported stream that its owner has destroyed is the owner's mistake, not the device's end. */
+/* An imported stream that its owner destroyed is the owner's mistake and does not lose the device. */
 static void not_by_a_destroyed_import(void) {
   rill_stream imported, stream;
   vendor_begin();
@@ -310,7 +310,7 @@ static void first_cause_is_kept(void) {
   check_lost(&tour);
 }
 
-/* What rill remembers as complete is not taken for the truth any more. */
+/* Remembered completions are no longer trusted. */
 static void remembered_completions_are_lost(void) {
   static struct tour tour;
   bool out = true;
@@ -347,7 +347,7 @@ static const char *keep_asking(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Many threads meet it at once: each tells the same. */
+/* Many threads meet the fault at once, and all report the same. */
 static void met_by_many_threads(void) {
   static struct tour tour;
   make_tour(&tour);
@@ -387,7 +387,7 @@ static void later_host_calls_get_the_status_once(void) {
   assert_ok(rill_stream_host_call(stream, note, &later[0]));
   assert_ok(rill_stream_host_call(stream, note, &later[1]));
   assert_ok(rill_stream_host_call(other, note, &later[2]));
-  vendor.fake->fault(0, ILLEGAL_ADDRESS); /* and what stood still goes on */
+  vendor.fake->fault(0, ILLEGAL_ADDRESS); /* and blocked work continues */
   for (int i = 0; i < 3; i++) {
     wait_for(&later[i]);
     assert_int_equal(atomic_load(&later[i].status), vendor.cuda ? RILL_ERROR_DEVICE_LOST : RILL_OK); /* HIP: C3.13 */
@@ -445,7 +445,7 @@ static const char *wait_for_held(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Host waits for held work end when the device is lost. */
+/* Host waits for held work return when the device is lost. */
 static void waits_for_held_work_end(void) {
   static struct tour tour;
   make_tour(&tour);
@@ -483,7 +483,7 @@ static void waits_for_work_end(void) {
   check_lost(&tour);
 }
 
-/* Release does not wait, and the process ends in order, with work that will never be done. */
+/* Release does not wait, and the process ends normally, with work that will never complete. */
 static void releases_with_lost_work(void) {
   static struct tour tour;
   make_tour(&tour);

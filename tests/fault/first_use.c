@@ -8,7 +8,7 @@ enum { CODE = 999, CLEAN = 3, MOST_CALLS = 100 };
 
 /* ---- looking for devices: once in a process ---- */
 
-/* What is not known then is 0 or "". */
+/* Unknown values are then 0 or "". */
 static bool may_be_silent(const char *field) {
   static const char *const fields[] = { "device_attribute", "device_uuid", "device_pci_bus_id", "driver_version",
                                         "runtime_version" };

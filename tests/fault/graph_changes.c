@@ -1,6 +1,6 @@
 /* Random changes of an execution object while the driver refuses some of the calls that they take: a change is
- * complete, or the object is what it was (C7.2).  Each node adds to a cell of its own or writes one, so a launch shows
- * what the object is.  RILL_STRESS_SEED repeats a run. */
+ * complete, or the object is unchanged (C7.2). Each node adds to its own cell or writes one, so a launch shows the
+ * object's state. RILL_STRESS_SEED repeats a run. */
 #include "tour.h"
 
 #include "gate.rill.h"
@@ -142,7 +142,7 @@ struct counts {
   unsigned made, refused, half; /* half: refused after a part */
 };
 
-/* The driver's object is handed out when it is what rill's is. */
+/* The driver's object is returned when it matches rill's. */
 static bool is_half_changed(rill_graph_exec exec) {
   uintptr_t native = 0;
   assert_ok(rill_graph_exec_native(exec, &native));
@@ -197,7 +197,7 @@ static void changes_are_complete_or_none(void) {
   assert_ok(rill_stream_release(all.stream));
 }
 
-/* Of many nodes, those that differ; on HIP kernels alone are changed so. */
+/* Only those of many nodes that differ are changed; on HIP only kernels are changed in this way. */
 static void an_update_changes_what_differs(void) {
   struct node nodes[NODES];
   rill_graph_node others[NODES];
@@ -251,7 +251,7 @@ static void without_pinned_memory_an_object_stays_as_it_is(void) {
   const rill_graph_node node = add_copy(graph, there, seen, 1);
   (void)add_copy(other, there, large, LARGE);
   assert_ok(rill_graph_instantiate(graph, &exec));
-  assert_ok(rill_device_synchronize(vendor.device)); /* staging buffers that nobody uses go back to the driver */
+  assert_ok(rill_device_synchronize(vendor.device)); /* unused staging buffers are returned to the driver */
   const size_t alive = vendor.fake->live("memory");
   vendor.fake->fail_call(vendor_name("host_alloc"), 0, NO_MEMORY);
   assert_fails(rill_graph_exec_set_copy(exec, node, there, large, LARGE), RILL_ERROR_OUT_OF_MEMORY);

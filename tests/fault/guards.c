@@ -10,7 +10,7 @@ static void check_state(const char *step, const char *when) {
     fail_msg("%s%s: the current context or device was %p, and is %p", step, when, (void *)before.current,
              (void *)after.current);
   }
-  /* The owner's error may have been overwritten, as by every call of the vendor's; rill's own does not stay. */
+  /* The owner's error may have been overwritten, as by any vendor call; rill's own error does not remain. */
   if (after.last_error != before.last_error && after.last_error != 0) {
     fail_msg("%s%s: the thread's last error was %d, and is %d", step, when, before.last_error, after.last_error);
   }
@@ -41,7 +41,7 @@ static void walk_failing(void) {
   }
 }
 
-/* Work that is not done: questions have "not ready" as their answer. */
+/* Leaves unfinished work, so that queries answer "not ready". */
 static void ask_unfinished(void) {
   struct tour tour = { .ms = 0 };
   bool out = true;
@@ -71,7 +71,7 @@ static void ask_unfinished(void) {
   check_state("the releases", "");
 }
 
-/* Whatever the vendor calls without rill's knowledge in another thread is that thread's. */
+/* State that vendor calls change in another thread belongs to that thread. */
 static const char *in_a_new_thread(unsigned index, void *shared) {
   (void)index, (void)shared;
   const struct native_state fresh = native_state();
@@ -94,7 +94,7 @@ static void all_walks(void) {
   ask_unfinished();
 }
 
-/* First, and before anything of the vendor has run on this thread but the look for devices. */
+/* First, before any vendor call on this thread except the device search. */
 static void with_nothing_current(void) {
   native_set_nothing();
   all_walks();
@@ -117,7 +117,7 @@ static void with_an_error_of_the_owner(void) {
   all_walks();
 }
 
-/* What is asked and submitted with success never looks like an error, nor takes the owner's away. */
+/* Successful queries and submissions never look like an error, and never clear the owner's error. */
 static void keeps_an_error_of_the_owner(void) {
   rill_stream stream;
   rill_event event;

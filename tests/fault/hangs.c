@@ -9,12 +9,12 @@
 
 /* ---- only the caller blocks ---- */
 
-/* What the step calls when it is walked again: makes go into `fresh`, and uses are of `made`. */
+/* Calls of a step that is walked again: new objects go into `fresh`, and `made` is used. */
 static rill_status again(const struct step *step, struct tour *made, struct tour *fresh) {
   return step->run(step->part == MAKE ? fresh : made);
 }
 
-/* Steps that need what was made before in the same pass. */
+/* Steps that need objects created earlier in the same pass. */
 static bool stands_alone(const struct step *step) {
   static const char *const chained[] = { "get_kernel", "get_image_kernel", "make_graph", "instantiate" };
   for (size_t i = 0; i < sizeof chained / sizeof *chained; i++) {
@@ -38,7 +38,8 @@ static const char *call(unsigned index, void *shared) {
   struct caller *caller = shared;
   rill_status status = RILL_OK;
   (void)index;
-  for (size_t i = 0; i < 2 * step_count && status == RILL_OK; i++) { /* twice: what is deferred goes in the next pass */
+  for (size_t i = 0; i < 2 * step_count && status == RILL_OK;
+       i++) { /* twice: deferred releases happen in the next pass */
     const struct step *step = &steps[i % step_count];
     if (caller->only != NULL ? caller->only != step : !stands_alone(step)) continue;
     status = again(step, &caller->made, &caller->fresh);
@@ -83,8 +84,8 @@ static void drain_stream_pools(void) {
   }
 }
 
-/* Questions and waits go to the driver unless the answer is known already, which depends on how far work has come;
- * changes of a graph ask for launches that use what goes. */
+/* Queries and waits go to the driver unless the answer is already known, which depends on the progress of work; changes
+ * of a graph query launches that use replaced objects. */
 static bool may_ask(const struct step *step, const char *function) {
   static const char *const words[] = {
     "synchronize", "is_complete", "is_ready", "elapsed", "graph_set", "graph_update"
@@ -114,8 +115,8 @@ static bool may_wait(const struct step *step, const char *function) {
   return copies && needs;
 }
 
-/* HIP: what a change of a graph has replaced goes with the next call of any thread that finds its launches over.  Calls
- * that only submit something do not look. */
+/* HIP: what a change of a graph has replaced goes with the next call of any thread that finds its launches over. Calls
+ * that only submit work do not check. */
 static bool may_destroy(const struct step *step, const char *function) {
   static const char *const submits[] = { "record_", "wait_", "fill", "copy", "launch", "host_call" };
   if (strcmp(vendor.backend, "hip") != 0 || strcmp(vendor_name("graph_exec_destroy"), function) != 0) return false;
@@ -161,7 +162,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
   return any;
 }
 
-/* One function hangs in one thread; this one makes every call that does not need it. */
+/* One function hangs in one thread; this thread makes every call that does not need it. */
 static void others_continue(void) {
   static struct caller caller;
   static struct tour made, fresh;
@@ -174,7 +175,7 @@ static void others_continue(void) {
   make(&made);
   if (find_users(function, &made, uses)) {
     struct background *hanging = hang_in(&caller, function);
-    const bool hangs = !atomic_load(&caller.done); /* what the function is for may be over for good */
+    const bool hangs = !atomic_load(&caller.done); /* the function may no longer be needed */
     for (size_t i = 0; i < step_count && hangs; i++) {
       if (uses[i] || !stands_alone(&steps[i])) continue;
       (void)fprintf(stderr, "while %s hangs: %s\n", function, steps[i].name);
@@ -308,7 +309,7 @@ static void end_graph(struct graph_caller *caller) {
   assert_ok(rill_stream_release(caller->stream));
 }
 
-/* A child of fork that ends with what is wrong, and the limit on it. */
+/* Runs a forked child that exits with the problem it found, under a time limit. */
 static void fork_with_graph(const struct graph_caller *caller) {
   (void)fflush(NULL);
   const pid_t pid = fork();
@@ -323,8 +324,8 @@ static void fork_with_graph(const struct graph_caller *caller) {
   assert_int_equal(status, 0);
 }
 
-/* The driver may wait for the device in a launch, when its queue is full.  Calls about that execution object come after
- * it; those about others, forks among them, go on. */
+/* The driver may wait for the device in a launch when its queue is full. Calls on that execution object wait for the
+ * launch; calls on other objects, including forks, continue. */
 static void launch_of_a_graph_blocks_its_object_only(void) {
   struct graph_caller first, second;
   vendor_begin();
@@ -398,7 +399,7 @@ static void limits_on_held_work_hold(void) {
   assert_ok(rill_stream_wait_event(held, first, 0));
   assert_ok(rill_stream_record_new_event(held, NULL, &event));
   check_limits(held, event);
-  /* Handed to the driver, where it stands still: the limit is of both waits together. */
+  /* The work is submitted to the driver and blocks there: the limit covers both waits. */
   vendor.fake->pause(0);
   assert_ok(rill_stream_record_event(other, first, 0));
   check_limits(held, event);
@@ -418,7 +419,7 @@ static const char *wait_long(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Threads that wait block no other thread, on the same stream neither. */
+/* Waiting threads block no other thread, not even on the same stream. */
 static void waits_block_their_callers_only(void) {
   static struct tour tour;
   bool out = true;

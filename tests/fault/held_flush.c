@@ -1,4 +1,5 @@
-/* What goes wrong when held work is handed to the driver is the held stream's, never the recorder's (C3.8). */
+/* A failure while held work is submitted to the driver belongs to the held stream, never to the recording thread
+ * (C3.8). */
 #include "children.h"
 #include "tour.h"
 
@@ -27,7 +28,7 @@ static void wait_for(struct call *call) {
   while (atomic_load(&call->runs) == 0 && now_ns() < end) let_pass_ns(MILLISECOND / 10);
 }
 
-/* A stream that is held with one operation of each kind, and what releases it. */
+/* A held stream with one operation of each kind, and the event that releases it. */
 struct held {
   rill_stream held, recorder, later; /* later: held for a record on `held` */
   rill_event first, inner;
@@ -68,7 +69,7 @@ static void end(struct held *h) {
   assert_ok(rill_free(h->memory));
 }
 
-/* The held stream works as if nothing had been. */
+/* The held stream works as if nothing had happened. */
 static void check_goes_on(struct held *h) {
   const uint32_t pattern = 9;
   uint32_t value = 0;
@@ -83,7 +84,7 @@ static void check_goes_on(struct held *h) {
   assert_ok(rill_stream_synchronize(h->later));
 }
 
-/* The nth call of a function during the flush is refused; false if there were not as many. */
+/* Refuses the nth call of a function during the flush; returns false if there were fewer calls. */
 static bool flush_with_refusal(const struct vendor_function *f, unsigned nth) {
   static struct held h;
   make(&h);
@@ -140,7 +141,7 @@ static void only_the_held_stream_fails(void) {
   assert_true(functions > (vendor.has_kernels ? 6 : 5));
 }
 
-/* C3.8: the event recorded after what failed is failed, for every question and wait, until it is recorded again. */
+/* C3.8: an event recorded after failed work has failed, for every query and wait, until it is recorded again. */
 static void a_record_after_the_failure_is_failed(void) {
   static struct held h;
   bool out = true;
@@ -166,7 +167,7 @@ static void a_record_after_the_failure_is_failed(void) {
   end(&h);
 }
 
-/* A fault of the device that is found at the flush is the device's, whoever finds it. */
+/* A device fault that is found during the flush belongs to the device. */
 static void a_fault_is_found_at_the_flush(void) {
   static struct held h;
   vendor_begin();
@@ -217,9 +218,9 @@ static void flushed_work_blocks_no_other_call(void) {
   end(&h);
 }
 
-/* ---- a hand-over that another thread is in ---- */
+/* ---- a flush in progress on another thread ---- */
 
-/* Work that waits for two events.  Its hand-over hangs after the first. */
+/* Work that waits for two events. Its flush hangs after the first. */
 struct hand_over {
   struct held h;
   rill_graph graph;
@@ -307,7 +308,7 @@ static void a_call_waits_for_a_flush_in_progress(void) {
     while (vendor.fake->hanging() == 0) (void)sched_yield();
     assert_ok(rill_stream_record_event(o.h.later, o.h.inner, 0));
     struct background *waiting = start_threads(1, make_the_call, &o);
-    let_pass_ns(5 * MILLISECOND); /* it may return too early, or have not even begun */
+    let_pass_ns(5 * MILLISECOND); /* it may return too early, or may not have started */
     if (atomic_load(&o.returned)) fail_msg("%s does not wait for the hand-over", o.call->name);
     vendor.fake->clear();
     join_threads(waiting);

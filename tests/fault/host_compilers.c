@@ -1,5 +1,5 @@
-/* The host's compiler at run time, when it does what no compiler should, or the system lets it down: a clear status, no
- * file left anywhere, and the next compile works (C6.7). */
+/* The host compiler at run time, with a misbehaving compiler or a failing system: a clear status, no file left
+ * anywhere, and the next compile works (C6.7). */
 #include "support/testing.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ static rill_device device;
 
 static const char source[] = "#include <rill/device/kernel.h>\nRILL_KERNEL(nothing) {}\n";
 
-/* ---- what is on disk, and open ---- */
+/* ---- files on disk, and open files ---- */
 
 static size_t count_in(const char *path) {
   size_t count = 0;
@@ -85,7 +85,7 @@ static void works_again(void) {
   assert_int_equal(count_in(cache), 0);
 }
 
-/* The whole of it for one that fails. */
+/* Tests a failing compiler completely. */
 static void check_failure(rill_status status, const char *text) {
   assert_fails_in("rill_module_compile", compile_source(source), status);
   assert_says(text);
@@ -200,7 +200,7 @@ static void has_a_full_disk(void) {
   works_again();
 }
 
-/* ---- programs that look after all children ---- */
+/* ---- programs that reap all children ---- */
 
 static void take_children(int number) {
   (void)number;

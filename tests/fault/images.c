@@ -1,6 +1,6 @@
-/* Images for GPUs with every byte of their headers changed, one after the other, all the way to a driver: a status with
- * a text, or a module; never a crash.  Not in the conformance suite: what gets past the checks is a matter between the
- * bytes and a real driver. */
+/* Passes GPU images with every header byte changed, one at a time, to a driver: the result is a status with a text or a
+ * module, never a crash. This is not in the conformance suite, since a real driver decides about bytes that pass the
+ * checks. */
 #include "support/images.h"
 #include "vendor.h"
 
@@ -42,7 +42,7 @@ static void survives_every_changed_byte(void) {
   image_forms_free(forms);
 }
 
-/* C6.5: a driver that does not tell arguments.  Nothing is checked, and rill_device_supports says so. */
+/* C6.5: a driver that does not describe arguments. Nothing is checked, and rill_device_supports says so. */
 static void arguments_unknown_to_the_driver(void) {
   const char *why = NULL;
   if (strcmp(vendor.backend, "hip") == 0) { /* the note of a code object tells them, whatever the driver */

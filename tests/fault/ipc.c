@@ -1,5 +1,5 @@
-/* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left, and
- * the next try works. */
+/* Makes each vendor call of imports and exports fail: the error names the call, there are no outputs, nothing leaks,
+ * and the next try works. */
 #include "conformance/ipc.h"
 #include "core/device/ipc.h"
 #include "tour.h"
@@ -21,7 +21,7 @@ static void check_refusal(const char *api, rill_status status) {
   assert_string_equal(error.native_name, vendor.unknown);
 }
 
-/* Both imports and their ends; what fails is tried again without the refusal. */
+/* Runs both imports and their closing; failed calls are retried without the refusal. */
 static bool imports_with_refusal(const struct handles *handles, const char *function, unsigned nth) {
   rill_event event = { 1 };
   void *p = &event;
@@ -48,7 +48,7 @@ static bool imports_with_refusal(const struct handles *handles, const char *func
   return struck;
 }
 
-/* ---- handles that somebody made up who knows their form ---- */
+/* ---- forged handles of the right form ---- */
 
 /* The handle with other fields, and the check that belongs to them: FNV-1a. */
 static rill_ipc_handle forged(const struct rill__ipc_bytes *content) {
@@ -156,7 +156,7 @@ static void imports_can_fail(void) {
   assert_ok(rill_free(p));
 }
 
-/* Both exports of new objects; what fails is tried again without the refusal. */
+/* Exports both kinds of new objects; failed calls are retried without the refusal. */
 static bool exports_with_refusal(const char *function, unsigned nth) {
   static const rill_ipc_handle zero;
   struct handles handles;
@@ -172,7 +172,7 @@ static bool exports_with_refusal(const char *function, unsigned nth) {
     check_refusal("rill_event_ipc_export", status);
     assert_memory_equal(&handles.event, &zero, sizeof zero);
     assert_ok(rill_event_is_recorded(event, &recorded));
-    assert_false(recorded); /* nobody else has it */
+    assert_false(recorded); /* no one else has it */
   }
   status = rill_memory_ipc_export(p, &handles.memory);
   if (status != RILL_OK) {

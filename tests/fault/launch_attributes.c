@@ -1,4 +1,4 @@
-/* What a launch asks for is what the vendor's library gets: neither more nor less (C1.8). */
+/* The vendor's library receives exactly the attributes of a launch (C1.8). */
 #include "vendor.h"
 
 #include "gate.rill.h"
@@ -59,7 +59,7 @@ static void cooperative_launches_are_cooperative(void) {
   assert_int_equal(carried(stream, &on, 1, 0), UINT64_C(1) << COOPERATIVE);
 }
 
-/* Of the vendor that has them. */
+/* Only for the vendor that has them. */
 static void each_attribute_arrives_alone(void) {
   if (!vendor.has_kernels || !vendor.cuda) return;
   set_up();

@@ -16,7 +16,7 @@ static void check_unsupported(const char *what) {
   (void)printf("unsupported: %s: %s\n", what, rill_last_error_text());
 }
 
-/* Patterns are right, however they are written. */
+/* Checks that fill patterns are right, in whatever way they are written. */
 static void check_fills(void) {
   static const unsigned char pattern[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
   unsigned char host[256], *memory = NULL;
@@ -76,7 +76,7 @@ static bool check_captures(void) {
   return started;
 }
 
-/* What a missing function makes impossible; other functions have stand-ins. */
+/* Features that a missing function makes unavailable; other functions have replacements. */
 static const struct {
   const char *field, *unsupported;
 } needed[] = {
@@ -108,7 +108,7 @@ static const struct {
   { "active_clusters", "launch_large_cluster" },
 };
 
-/* Of a function that this vendor has at all. */
+/* Only for functions that this vendor has. */
 static bool is_hidden(const char *field) {
   for (size_t i = 0; i < vendor_function_count; i++) {
     if (strcmp(vendor_functions[i].field, field) == 0 && vendor_functions[i].name != NULL) return !vendor_has(field);
@@ -116,7 +116,7 @@ static bool is_hidden(const char *field) {
   return false;
 }
 
-/* Prints what is unsupported, and what has to be. */
+/* Prints which features are unsupported, and which must be. */
 static void works(void) {
   static struct tour tour;
   vendor_begin();
@@ -177,7 +177,7 @@ static unsigned count(const struct child *child, const char *word) {
   return found;
 }
 
-/* Just what needs a function that is not there is unsupported, `f` among them. */
+/* Only features that need a missing function are unsupported, `f` among them. */
 static unsigned check_list(const struct vendor_function *f, const struct child *child) {
   unsigned unsupported = 0;
   bool right = true;

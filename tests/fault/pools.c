@@ -1,5 +1,5 @@
-/* Pools, aligned allocation and what is deferred, with a vendor that refuses or has no more: each call of a round made
- * to fail, memory that runs out (C5.1, C5.2), and when memory that held work may use goes (C3.8). */
+/* Pools, aligned allocation and deferred frees, with a vendor that refuses calls or runs out of memory: each call of a
+ * round is made to fail, memory runs out (C5.1, C5.2), and memory that held work may use is freed (C3.8). */
 #include "children.h"
 #include "tour.h"
 
@@ -33,7 +33,7 @@ struct round {
     if (status_ != RILL_OK) return status_; \
   } while (0)
 
-/* What was taken away is not there any more. */
+/* Removed objects no longer exist. */
 #define TAKE(call, pointer) \
   do {                      \
     TRY(call);              \
@@ -72,7 +72,7 @@ static rill_status use(struct round *r) {
   TRY(rill_memory_record_use(r->second, r->held));
   TAKE(rill_free(r->plain), r->plain); /* both are deferred */
   TAKE(rill_free(r->second), r->second);
-  TAKE(rill_free(r->pooled[2]), r->pooled[2]); /* waits for every stream, this one too */
+  TAKE(rill_free(r->pooled[2]), r->pooled[2]); /* waits for every stream, including this one */
   TRY(rill_stream_record_event(r->stream, r->event, 0));
   TRY(rill_stream_synchronize(r->held));
   TRY(rill_stream_synchronize(r->other));
@@ -110,7 +110,7 @@ static void clean_round(void) {
 
 static size_t alive;
 
-/* What no release can end any more when the vendor refuses: a release never fails. */
+/* Objects that stay if the vendor refuses to destroy them, since a release never fails. */
 static size_t leaves_for_good(const struct vendor_function *f) {
   if (strcmp(f->field, "stream_destroy") == 0 || strcmp(f->field, "event_destroy") == 0) return 1;
   return strcmp(f->field, "context_push") == 0 || strcmp(f->field, "get_device") == 0 ? 2 : 0;
@@ -128,12 +128,12 @@ static bool refused_round(const struct vendor_function *f, unsigned nth, int cod
   rill_error error = RILL_ERROR_INIT;
   assert_ok(rill_last_error(&error));
   vendor.fake->clear();
-  /* What only asks may be passed over, and what gives memory back is tried again. */
+  /* Failed queries may be ignored, and failed frees are retried. */
   if (status != RILL_OK && code == NO_MEMORY) {
     assert_int_equal(status, RILL_ERROR_OUT_OF_MEMORY);
     if (strstr(error.message, "bytes") == NULL) fail_msg("%s: no numbers: %s", f->name, error.message);
   } else if (status == RILL_ERROR_UNSUPPORTED) {
-    assert_string_equal(f->field, "device_attribute"); /* what the driver does not tell about is not there */
+    assert_string_equal(f->field, "device_attribute"); /* a feature that the driver does not report is unsupported */
   } else if (status != RILL_OK) {
     if (status != RILL_ERROR_BACKEND || error.native_code != code || strstr(error.message, f->name) == NULL) {
       fail_msg("%s, call %u: %s: %s", f->name, nth, rill_status_name(status), error.message);
@@ -154,7 +154,7 @@ static void refuse_each(int code, bool memory_only) {
   alive = settle();
   for (size_t i = 0; i < vendor_function_count; i++) {
     const struct vendor_function *f = &vendor_functions[i];
-    /* The first has nothing to refuse; the second would leave another device current. */
+    /* The first cannot fail; the second would leave another device current. */
     if (f->name == NULL || strcmp(f->field, "context_pop") == 0 || strcmp(f->field, "set_device") == 0) continue;
     if (memory_only && strstr(f->field, "alloc") == NULL) continue;
     unsigned nth = 1;
@@ -168,7 +168,8 @@ static void refuse_each(int code, bool memory_only) {
 
 static void every_call_of_a_round_can_fail(void) { refuse_each(CODE, false); }
 
-/* Refused once, for want of memory, an allocation gives back and tries again, or says what there is. */
+/* An allocation that the driver refuses once for lack of memory frees unused memory and retries, or reports how much
+ * there is. */
 static void every_allocation_can_find_no_memory(void) { refuse_each(NO_MEMORY, true); }
 
 /* ---- memory runs out: with 64 MiB ---- */
@@ -180,7 +181,7 @@ static void says_what_there_is(size_t asked) {
   assert_says("bytes free of 67108864");
 }
 
-/* What a pool does not use goes back for rill_alloc, and for other pools; of its kind. */
+/* Unused memory of a pool is freed for rill_alloc and for other pools of its kind. */
 static void unused_memory_serves_others(void) {
   rill_pool pool, other;
   rill_pool_info info = RILL_POOL_INFO_INIT;
@@ -240,7 +241,7 @@ static void a_stream_waits_when_there_is_no_more(void) {
   assert_ok(rill_stream_release(second));
 }
 
-/* What deferred frees have counts in the text, and is taken back when there is no other memory and the work is done. */
+/* The text includes memory of deferred frees, which is reclaimed when there is no other memory and the work is done. */
 static void deferred_frees_are_taken_back(void) {
   rill_stream held, other;
   rill_event event;
@@ -253,7 +254,7 @@ static void deferred_frees_are_taken_back(void) {
   assert_ok(rill_alloc(vendor.device, 30 * MIB, RILL_MEMORY_DEVICE, &p));
   assert_ok(rill_alloc(vendor.device, 20 * MIB, RILL_MEMORY_DEVICE, &q));
   assert_ok(rill_stream_wait_event(held, event, 0));
-  assert_ok(rill_free(q)); /* while nothing is held that uses memory: it is there at once */
+  assert_ok(rill_free(q)); /* while no held work uses memory: it is available at once */
   assert_ok(rill_fill_async(held, p, &value, 4, 1));
   assert_ok(rill_free(p));
   assert_ok(rill_alloc(vendor.device, 2 * MIB, RILL_MEMORY_DEVICE, &q));
@@ -272,7 +273,7 @@ static void deferred_frees_are_taken_back(void) {
   assert_ok(rill_stream_release(other));
 }
 
-/* ---- when deferred frees end ---- */
+/* ---- when deferred frees happen ---- */
 
 struct pair {
   rill_stream stream;
@@ -300,7 +301,7 @@ static void free_one(void) {
   assert_ok(rill_free(memory)); /* a call that may block */
 }
 
-/* Frees wait for what was held before them, and for nothing that was held later, on the same stream or another. */
+/* Frees wait for work that was held before them, and not for work held later, on the same stream or another. */
 static void it_is_freed_after_the_work_before_it(void) {
   struct pair first, second;
   rill_stream recorder;
@@ -334,7 +335,7 @@ static void it_is_freed_after_the_work_before_it(void) {
   assert_ok(rill_stream_release(recorder));
 }
 
-/* A synchronize gives it back if the device has no work, and else waits for nobody. */
+/* A synchronize frees it if the device has no work, and otherwise does not wait. */
 static void a_synchronize_gives_it_back(void) {
   struct pair pair;
   rill_stream recorder;
@@ -361,7 +362,7 @@ static void a_synchronize_gives_it_back(void) {
   assert_ok(rill_stream_release(recorder));
 }
 
-/* Telling of a use again and again leaves one event, not one for each. */
+/* Recording a use repeatedly leaves one event, not one for each use. */
 static void recorded_uses_do_not_pile_up(void) {
   rill_stream stream, user, there;
   void *pooled, *plain;

@@ -1,5 +1,5 @@
-/* Native streams that are used again (C3.1), events that outlive their streams (C4.6), and streams that end with work
- * (C1.3): what the driver is asked, and what it is not. */
+/* Native streams that are reused (C3.1), events that outlive their streams (C4.6), and streams that end with work
+ * (C1.3): which calls reach the driver, and which do not. */
 #include "children.h"
 #include "vendor.h"
 
@@ -37,11 +37,11 @@ static void native_streams_are_reused(void) {
   const size_t live = vendor.fake->live("stream");
   for (int i = 0; i < MANY; i++) streams[i] = new_one();
   for (int i = 0; i < MANY; i++) assert_ok(rill_stream_release(streams[i]));
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   assert_true(vendor.fake->live("stream") <= live + MOST_KEPT);
 }
 
-/* C3.1: every option as asked, and nothing of the work of the one before. */
+/* C3.1: every option is as requested, and no work of the previous stream remains. */
 static void a_reused_stream_is_like_new(void) {
   static const rill_stream_options kinds[] = {
     { sizeof kinds[0], 0, RILL_PRIORITY_CLAMP, false, NULL },
@@ -59,7 +59,7 @@ static void a_reused_stream_is_like_new(void) {
       assert_ok(rill_stream_synchronize(old[k]));
       assert_ok(rill_stream_release(old[k]));
     }
-    assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+    assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
     vendor.fake->pause(0);
     for (int k = 0; k < KINDS; k++) {
       bool complete = false, blocking = !kinds[k].blocking;
@@ -89,8 +89,8 @@ static void a_reused_stream_is_like_new(void) {
   }
 }
 
-/* C4.6: what is asked of an event whose stream has ended, by all who may end it; a runtime that looks at that stream is
- * not asked, which the fake ends the program for. */
+/* C4.6: queries of an event whose stream has ended, in every way a stream may end; a runtime that would access that
+ * stream is not queried, for which the fake would abort the program. */
 enum end { RELEASED, HANDLE_GIVEN_OUT, ADOPTED, DESTROYED_BY_ITS_OWNER };
 
 static void check_events_after(enum end end) {
@@ -113,7 +113,7 @@ static void check_events_after(enum end end) {
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_release(stream));
   if (end == DESTROYED_BY_ITS_OWNER) native_destroy_stream(native);
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   if (end != RELEASED) assert_int_equal(vendor.fake->live("stream"), live - 1);
   assert_ok(rill_event_is_ready(start, &ready));
   assert_true(ready);
@@ -150,7 +150,7 @@ static void records_of_others_count(void) {
   assert_ok(rill_event_native(event, &native));
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_release(stream));
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   assert_ok(rill_event_is_ready(event, &ready));
   assert_true(ready);
   vendor.fake->pause(0);
@@ -164,8 +164,8 @@ static void records_of_others_count(void) {
   native_destroy_stream(theirs);
 }
 
-/* C4.6, C7.3: the native stream is used again, and captured by others: an event of before is complete, and asking for
- * it breaks nothing. */
+/* C4.6, C7.3: the native stream is reused, and captured by others: an event of before is complete, and querying it
+ * breaks nothing. */
 static void events_do_not_see_the_next_use(void) {
   bool ready = false;
   vendor_begin();
@@ -175,7 +175,7 @@ static void events_do_not_see_the_next_use(void) {
   assert_true(native != 0);
   assert_ok(rill_stream_synchronize(first));
   assert_ok(rill_stream_release(first));
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   second = new_one();                                /* the native stream of the first */
   if (native_begin_capture(second)) {
     assert_ok(rill_event_is_ready(event, &ready));
@@ -190,8 +190,8 @@ static void events_do_not_see_the_next_use(void) {
   assert_ok(rill_stream_release(waiting));
 }
 
-/* C7.3: an event recorded before its stream was captured by others.  Versions of HIP break the capture when they are
- * asked about it; then the question is refused.  Others refuse to wait for it, which a complete event does not need. */
+/* C7.3: an event recorded before its stream was captured by others. Some versions of HIP break the capture when the
+ * event is queried; then the query is refused. Others refuse to wait for it, which a complete event does not need. */
 static void a_query_breaks_no_later_capture(void) {
   bool ready = false;
   vendor_begin();
@@ -224,11 +224,11 @@ static void a_query_breaks_no_later_capture(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* C1.3, C8.3: for streams that end with work, others' calls pay next to nothing. */
+/* C1.3, C8.3: streams that end with work cost other calls almost nothing. */
 static void busy_streams_do_not_slow_others(void) {
   enum { BUSY = 300, CALLS = 500 };
   vendor_begin();
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   vendor.fake->pause(0);
   for (int i = 0; i < BUSY; i++) {
     rill_stream stream = new_one();
@@ -246,7 +246,7 @@ static void busy_streams_do_not_slow_others(void) {
   for (int i = 0; i < CALLS; i++) assert_ok(rill_stream_release(new_one()));
   assert_true(vendor_calls("stream_query") - before <= 3 * CALLS + MOST_KEPT); /* made, ended, and its own */
   vendor.fake->resume(0);
-  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  assert_ok(rill_device_synchronize(vendor.device)); /* ended and complete objects are destroyed after it */
   assert_true(vendor.fake->live("stream") <= MOST_KEPT + 16);
 }
 
@@ -290,8 +290,8 @@ static void threads_end_streams_while_others_query(void) {
   assert_ok(rill_device_synchronize(vendor.device));
 }
 
-/* C4.2: of two records at once on two streams either is the last, and rill knows which: one stream ends, and the event
- * stands for what the driver says.  The driver is asked too, so its version is one that does not look at streams. */
+/* C4.2: of two simultaneous records on two streams either is the last, and rill knows which: one stream ends, and the
+ * event agrees with the driver. The driver is also queried, so its version is one that does not access streams. */
 static struct {
   rill_stream streams[2];
   rill_event event;

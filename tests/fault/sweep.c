@@ -24,7 +24,7 @@ enum {
   MOST_CHECKED_CALLS = 12
 };
 
-/* All that a program may have made; null again when it is released. */
+/* All objects that a program may have created; null again after their release. */
 struct world {
   rill_stream streams[STREAMS];
   rill_event events[EVENTS];
@@ -323,7 +323,7 @@ enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 /* ---- the end of a program ---- */
 
-/* Releases what there is; what cannot be released stays for the next try.  False if anything failed. */
+/* Releases all objects; objects that cannot be released stay for the next try. Returns false if anything failed. */
 #define RELEASE(live, call, forget) \
   do {                              \
     if (live) {                     \
@@ -357,7 +357,7 @@ static bool clean_up(struct world *w) {
   return good;
 }
 
-/* Streams last: they tell what became of the others' work. */
+/* Streams come last: they report the results of the other objects' work. */
 static bool release_streams(struct world *w) {
   bool good = true;
   for (size_t i = 0; i < STREAMS; i++)
@@ -383,8 +383,7 @@ static void print_leaks(void) {
 
 /* ---- sweeping ---- */
 
-/* Calls whose failure need not concern a caller: what they would have reported is looked for otherwise, or done later.
- */
+/* Calls whose failure need not concern a caller: their answer is found otherwise, or their work is done later. */
 static const struct {
   const char *word, *program;
 } silent[] = {
@@ -408,7 +407,7 @@ static void check_failure(const struct world *w, rill_status status, rill_status
     BAD("%s: the text does not say that it was injected: %s", w->failed, rill_last_error_text());
 }
 
-/* One run with a rule; false if nothing was made to fail. */
+/* Runs once with a rule; returns false if nothing was made to fail. */
 static bool run_with_rule(const struct program *program, const char *rules, const char *word, rill_status expected) {
   static char text[160];
   struct world world = { .failed = NULL }, *w = &world;
@@ -420,7 +419,7 @@ static bool run_with_rule(const struct program *program, const char *rules, cons
   const rill_status status = program->run(w);
   const uint64_t injected = rill_fault_count();
   if (status != RILL_OK) check_failure(w, status, expected);
-  /* A check of memory looks at what it can. */
+  /* A memory check inspects what it can. */
   if (status == RILL_OK && injected > 0 && !may_pass(word, program->name) && !rill_check_is_on("memory"))
     BAD("the failure is passed over");
   (void)clean_up(w);
@@ -460,7 +459,7 @@ static const struct {
 
 static void sweep(const struct program *program) {
   unsigned rules_tried = 0, words_met = 0;
-  const unsigned most = rill_check_is_on("memory") ? MOST_CHECKED_CALLS : MOST_CALLS; /* it looks at all freed memory */
+  const unsigned most = rill_check_is_on("memory") ? MOST_CHECKED_CALLS : MOST_CALLS; /* it checks all freed memory */
   for (unsigned i = 0; i < 2; i++) runs_clean(program);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (i > 0 && strcmp(words[i], words[i - 1]) == 0) continue;
@@ -589,7 +588,8 @@ static void any_call_can_fail(void) {
 
 enum { NOTHING_LOST = 0, LOST = 3 };
 
-/* Whatever the call, all later ones say so, what was accepted is notified, and everything can be released. */
+/* After a loss in any call, all later calls report it, accepted host calls are notified, and everything can be
+ * released. */
 static void lose(const struct program *program) {
   struct world world = { .failed = NULL }, *w = &world;
   const rill_status status = program->run(w);
@@ -608,7 +608,7 @@ static void lose(const struct program *program) {
     BAD("%u host calls ran of %u", atomic_load(&ran), w->accepted);
 }
 
-/* What this program is as a child. */
+/* Runs this program as a child. */
 static int lose_as_child(const char *name) {
   place = getenv("RILL_FAULT");
   if (rill_device_open(getenv("RILL_TEST_DEVICE"), &dut.device) != RILL_OK) return NOTHING_LOST + 1;
@@ -631,7 +631,7 @@ static void a_loss_at_any_call(void) {
       char rules[96], device[64];
       (void)snprintf(rules, sizeof rules, "RILL_FAULT=%s@%s:%u=device_lost", words[word], dut.name, nth);
       (void)snprintf(device, sizeof device, "RILL_TEST_DEVICE=%s", dut.name);
-      /* What was to be freed after held work is not freed when the device is lost. */
+      /* Frees that were deferred for held work do not happen when the device is lost. */
       const char *const variables[] = { rules, device, "ASAN_OPTIONS=detect_leaks=0:intercept_tls_get_addr=0" };
       run_child(program->name, variables, 3, &child);
       losses += child.exit_code == LOST;

@@ -98,7 +98,7 @@ static void fill_pools(rill_device device) {
 size_t settle(void) {
   fill_pools(vendor.device);
   fill_pools(vendor.second);
-  ignore(rill_device_synchronize(vendor.device)); /* all that is complete is gone after it */
+  ignore(rill_device_synchronize(vendor.device)); /* complete objects are destroyed after it */
   ignore(rill_device_synchronize(vendor.second));
   return vendor.fake->live("*");
 }

@@ -11,11 +11,11 @@
 static const uint32_t pattern[4] = { 0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10 };
 static const size_t half = TOUR_WORDS / 2 * sizeof(uint32_t);
 
-/* Where there are none, another step has said so. */
+/* Without graph support, another step has reported it. */
 static bool has_graphs(void) { return rill_device_supports(vendor.device, RILL_FEATURE_GRAPH, NULL); }
 static bool has_changes(void) { return rill_device_supports(vendor.device, RILL_FEATURE_GRAPH_UPDATE, NULL); }
 
-/* Of which nothing stays. */
+/* Leaves no objects. */
 static rill_status edit_nodes(struct tour *t, rill_graph graph, rill_graph_node last) {
   rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
   rill_graph_node extra;
@@ -88,7 +88,7 @@ LAUNCHING(held_graph, rill_graph_launch(t->exec, t->stream))
 CHANGING(graph_set_fill, rill_graph_exec_set_fill(t->exec, t->fill_node, t->memory, pattern, 4, TOUR_WORDS - 1))
 CHANGING(graph_update, rill_graph_update(t->exec, t->graph))
 
-/* Fills that are several nodes are made anew with all others. */
+/* Fills that are several nodes are created again with all others. */
 STEP(graph_update_all) {
   rill_graph graph;
   if (!has_changes()) return RILL_OK;
@@ -108,7 +108,7 @@ STEP(graph_set_kernel_arg) {
   return rill_graph_exec_set_kernel_arg(t->exec, t->kernel_node, 0, &counter, sizeof counter);
 }
 
-/* Another stream comes to the capture, and comes back. */
+/* Another stream joins the capture, and is joined back. */
 static rill_status submit_captured(struct tour *t) {
   void *p = NULL;
   TRY(rill_fill_async(t->high, t->memory, pattern, 8, TOUR_WORDS / 2));
@@ -122,7 +122,7 @@ static rill_status submit_captured(struct tour *t) {
   return rill_stream_record_event(t->high, t->event, RILL_EVENT_EXTERNAL);
 }
 
-/* To its end, so that what is released goes now, not in any later step. */
+/* Waits for the end, so that released objects are destroyed now and not in a later step. */
 static rill_status run_captured(struct tour *t, rill_graph graph) {
   rill_graph_exec exec;
   TRY(rill_graph_instantiate(graph, &exec));

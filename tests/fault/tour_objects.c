@@ -132,7 +132,7 @@ STEP(ask_features) {
   return RILL_OK;
 }
 
-/* Not answered from what was asked before. */
+/* Not answered from an earlier query. */
 STEP(get_memory) {
   uint64_t sizes[2];
   POISON(sizes);
@@ -196,7 +196,7 @@ FREEING(managed)
 FREEING(second_memory)
 FREEING(scratch)
 
-/* What constants have used goes back to the driver with it. */
+/* It returns staging memory of constants to the driver. */
 STEP(free_something) {
   const rill_status status = RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &t->scratch);
   return status == RILL_OK ? step_free_scratch(t) : status;

@@ -1,4 +1,4 @@
-/* What the steps of the tour are written with. */
+/* Helpers for the steps of the tour. */
 #ifndef RILL_TESTS_FAULT_TOUR_STEPS_H
 #define RILL_TESTS_FAULT_TOUR_STEPS_H
 

@@ -85,7 +85,7 @@ STEP(disable_peer) {
   return rill_device_disable_peer(vendor.device, vendor.second);
 }
 GETTING(is_peer_enabled, bool, ((void)t, rill_device_is_peer_enabled(vendor.device, vendor.second, &out)))
-/* Where there is none, another step has said so. */
+/* Without support, another step has reported it. */
 STEP(prefetch) { return t->managed == NULL ? RILL_OK : rill_memory_prefetch_async(t->stream, t->managed, bytes); }
 STEP(advise) {
   return t->managed == NULL ? RILL_OK : rill_memory_advise(t->managed, bytes, vendor.device, RILL_ADVICE_ACCESSED_BY);
@@ -107,7 +107,7 @@ static rill_status launch(rill_stream stream, rill_kernel kernel, uint32_t *coun
 }
 
 STEP(launch_plain) { return launch(t->stream, t->kernel, t->memory, 0); }
-/* What a launch may have on the vendor's devices: all but what another step has. */
+/* All launch attributes of the vendor's devices, except those of another step. */
 STEP(launch_cooperative) {
   rill_launch shape = rill_launch_1d(1, 1);
   const rill_launch_attribute attribute = { RILL_ATTR_COOPERATIVE, 0, { 1 } };
@@ -239,7 +239,7 @@ STEP(elapsed) {
   return CHECKED(t, status, t->ms);
 }
 
-/* ---- use: a held stream.  What goes wrong when it is handed over is reported by its next synchronize ---- */
+/* ---- use: a held stream. Failures of its flush are reported by its next synchronize ---- */
 
 STEP(hold) { return rill_stream_wait_event(t->stream, t->first, 0); }
 STEP(held_fill) { return fill(t->stream, t->memory, 4); }

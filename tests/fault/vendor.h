@@ -52,9 +52,9 @@ struct native_state native_state(void);
 void native_set_nothing(void);
 void native_set_second(void);
 void native_set_foreign(void);
-/* What was current before, and its capture mode. */
+/* Restores what was current before, and its capture mode. */
 void native_put_back(struct native_state state);
-/* Leaves an error of the owner's as the thread's last one, where the vendor keeps such. */
+/* Leaves an error of the owner as the thread's last error, if the vendor keeps one. */
 void native_leave_error(void);
 /* A stream of the vendor's on vendor.device, and what it says of one. */
 uintptr_t native_new_stream(void);

@@ -1,4 +1,4 @@
-/* Kernels of the cpu device that store where they must not (C2.6): the device is lost, and the process goes on.  Each
+/* Kernels of the cpu device that store where they must not (C2.6): the device is lost, and the process continues. Each
  * case is a process of its own. */
 #include "children.h"
 
@@ -63,7 +63,7 @@ static rill_status store_at(rill_stream on, uintptr_t address) {
 
 static bool says(const char *text) { return strstr(rill_last_error_text(), text) != NULL; }
 
-/* The device is lost, and says so to everybody with the same cause; what cleans up works. */
+/* The device is lost, and every call reports the same cause; releases still work. */
 static void check_lost(const char *const *texts) {
   char first[1024];
   bool answer = false;
@@ -164,7 +164,7 @@ static void a_stack_of_a_fiber_that_overflows(void) {
   check_fault(overflow_on_fibers_launch(stream, &launch, 1u << 20, out), "\"overflow_on_fibers\"", "out of stack");
 }
 
-/* ---- who waits, and what comes after ---- */
+/* ---- waiting threads, and later work ---- */
 
 static _Atomic unsigned reported_lost, reported_other;
 static void note(void *user, rill_status status) {
@@ -213,8 +213,8 @@ static void await(_Atomic unsigned *count, unsigned number) {
   REQUIRE_OR_DIE(atomic_load(count) == number);
 }
 
-/* Whoever waits is woken, for work that never ends, too.  Host calls get the status, those of streams that wait for the
- * one that faulted, too; and a stream whose kernel does not end holds up nobody but itself. */
+/* Every waiting thread is woken, even for work that never ends. Host calls get the status, including those of streams
+ * that wait for the faulting one; a stream whose kernel does not end delays only itself. */
 static void all_who_wait_are_woken(void) {
   pthread_t threads[WAITS];
   rill_event after;
@@ -239,7 +239,7 @@ static void all_who_wait_are_woken(void) {
   for (uintptr_t i = 0; i < WAITS; i++)
     REQUIRE_OR_DIE(pthread_create(&threads[i], NULL, wait_for_the_end, (void *)i) == 0);
   await(&waiting, WAITS);
-  let_pass_ns(20 * MILLISECOND); /* they sleep by now, or it is no harm */
+  let_pass_ns(20 * MILLISECOND); /* they probably sleep by now; if not, the test still passes */
   open_gate();
   for (int i = 0; i < WAITS; i++) REQUIRE_OR_DIE(pthread_join(threads[i], NULL) == 0);
   await(&reported_lost, 5);
@@ -362,7 +362,7 @@ static void a_handler_from_afterwards(void) {
   fault_here();
 }
 
-/* What is sent, and not raised by an instruction, does what it did. */
+/* A signal that is sent, not raised by an instruction, has its usual effect. */
 static void signals_that_are_sent(void) {
   const rill_launch launch = shape(1);
   (void)signal(SIGFPE, SIG_IGN);

@@ -19,7 +19,7 @@ enum { FUZZ_SANITIZED = __has_feature(address_sanitizer) };
 enum { FUZZ_SANITIZED = 0 };
 #endif
 
-enum { WARM_UP = 512 }; /* inputs after which what is kept for ever is there */
+enum { WARM_UP = 512 }; /* inputs after which what is kept forever is there */
 
 static struct {
   uint8_t bytes[FUZZ_MOST_BYTES];

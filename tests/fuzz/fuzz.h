@@ -26,7 +26,7 @@ void fuzz_begin(int argc, char **argv);
 /* Writes the valid input `index` and gives its size; 0 from the first index that there is none for. */
 size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity);
 
-/* Makes check sums, lengths and the like right again after a mutation, so that what lies after them is reached.  Gives
+/* Makes check sums, lengths and the like right again after a mutation, so that what lies after them is reached. Returns
  * the size. */
 size_t fuzz_repair(uint8_t *data, size_t size, size_t capacity);
 
@@ -53,7 +53,7 @@ void fuzz_end(void);
 /* Seeded numbers: the same in every build. */
 uint64_t fuzz_random(uint64_t *state);
 
-/* One to a few small changes in place; gives the new size. */
+/* One to a few small changes in place; returns the new size. */
 size_t fuzz_mutate(uint64_t *state, uint8_t *data, size_t size, size_t capacity);
 
 /* How many valid inputs there are, and one of them. */

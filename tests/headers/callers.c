@@ -31,7 +31,7 @@ static rill_stream stream;
   } while (0)
 #define OK(call) CHECK((call) == RILL_OK)
 
-/* Memory whose end is the end of what may be looked at. */
+/* Memory whose end is the end of what may be checked. */
 static void *at_the_end(size_t size) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -26,8 +26,8 @@ void *new_host(size_t bytes);
 
 enum { GUARD_BYTES = 64 };
 
-/* Room for `skip + bytes` bytes and a guard; gives the address after the first `skip`, where `host` is copied to,
- * unless it is NULL.  The copy is done when this returns. */
+/* Room for `skip + bytes` bytes and a guard; returns the address after the first `skip`, where `host` is copied to,
+ * unless it is NULL. The copy is done when this returns. */
 void *new_array(rill_stream stream, const void *host, size_t bytes, size_t skip);
 void free_array(void *array, size_t skip);
 

@@ -1,5 +1,5 @@
-/* The end of a process, in any order (C1.10): live handles, work that stands still, running threads, calls from exit
- * handlers and destructors. */
+/* Ends a process in any order (C1.10): with live handles, blocked work, running threads, and calls from exit handlers
+ * and destructors. */
 #include "fault/children.h"
 #include "life.h"
 
@@ -109,8 +109,8 @@ static void exit_from_another_thread(void) {
   (void)pthread_join(thread, NULL);
 }
 
-/* The first thread ends, and the last one the process.  Nobody can rely on joining the first thread, so its end is seen
- * by a destructor, in the last of its rounds, after those of others. */
+/* The first thread ends, and the last one the process. The first thread cannot be joined reliably, so a destructor
+ * notices its end, in the last round of destructors. */
 static pthread_key_t first_key;
 static unsigned first_rounds;
 static sem_t first_ends;
@@ -180,7 +180,7 @@ static void from_a_destructor(void) {
   exit(GOOD);
 }
 
-/* Thread-specific data goes after the thread's record in rill may have gone. */
+/* Thread-specific data may be destroyed after the thread's record in rill. */
 static pthread_key_t key;
 
 static void use_at_thread_end(void *value) {

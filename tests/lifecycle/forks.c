@@ -1,4 +1,4 @@
-/* fork (C1.10): the child's GPU calls give NO_DEVICE and do not hang, its cpu works; the parent goes on. */
+/* fork (C1.10): the child's GPU calls give NO_DEVICE and do not hang, its cpu works; the parent continues. */
 #include "fault/children.h"
 #include "life.h"
 

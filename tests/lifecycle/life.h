@@ -40,7 +40,7 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* One of each object, used: on `device`, everything it did is right. */
 void use(rill_device device);
 
-/* Work that stands still in the stream until open_gates, or for ever.  Gates are closed from the start, and again after
+/* Work that stands still in the stream until open_gates, or forever. Gates are closed from the start, and again after
  * close_gates. */
 void close_gate(rill_stream stream);
 void close_gates(void);

@@ -1,4 +1,4 @@
-/* Kernels of a library that is closed while the program goes on (rill_bundle_unload).  The argument is its file. */
+/* Kernels of a library that is closed while the program continues (rill_bundle_unload). The argument is its file. */
 #include "plugin.h"
 #include "support/testing.h"
 

@@ -204,7 +204,7 @@ static bool child_of_fork(const rill_ipc_handle *handle, uint32_t *p) {
   uint32_t *same;
   rill_ipc_handle own;
   if (dut.gpu) return import(handle, &same) == RILL_ERROR_NO_DEVICE && rill_memory_ipc_export(p, &own) != RILL_OK;
-  /* It is another process: it may open what its parent exported, which it shares as well, and export it anew. */
+  /* It is another process: it may open what its parent exported, which it shares as well, and export it again. */
   if (p[0] != 65 || import(handle, &same) != RILL_OK) return false;
   same[0] = 66;
   if (p[0] != 66 || rill_free(same) != RILL_OK) return false;

@@ -374,7 +374,7 @@ static void all_only_read(struct rig *r) {
   assert_ok(rill_order_access(r->c, r->device, N, RILL_ORDER_READ, "also"));
 }
 
-/* Columns side by side, more of them than are looked at one by one. */
+/* Columns side by side, more of them than are checked one by one. */
 static void columns_are_interleaved(struct rig *r) {
   void *wide = NULL;
   assert_ok(rill_alloc(dut.device, 5000 * 8, RILL_MEMORY_DEVICE, &wide));

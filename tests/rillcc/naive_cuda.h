@@ -152,7 +152,7 @@ static inline bool naive_release_warp(unsigned first) {
   return released;
 }
 
-/* Lets all threads go on if those that have not returned are at one barrier; returns whether they are. */
+/* Lets all threads continue if those that have not returned are at one barrier; returns whether they are. */
 static inline bool naive_release_block() {
   int function = -1;
   for (unsigned t = 0; t < NAIVE_THREADS; t++) {

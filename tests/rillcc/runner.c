@@ -162,8 +162,8 @@ static int run_on_stacks(const rill_cpu_block *block) {
 const char *run_found(void);
 const char *run_found(void) { return run.found; }
 
-/* Gives 0, or 1 if there is no such form, 2 if there is no memory, 3 if threads wait for ever or something was found.
- */
+/* Returns 0, or 1 if there is no such form, 2 if there is no memory, 3 if threads wait forever or something was
+ * found. */
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops);
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops) {
   if (as_loops ? kernel->run_block == NULL : kernel->run_thread == NULL) return 1;

@@ -1,5 +1,5 @@
 /* Threads build on nodes of a graph that another one's captures add and take away again (C1.2): all such calls are
- * refused, and no edge is left of a node that has gone. */
+ * refused, and no edge is left of a node that has been destroyed. */
 #include "support/testing.h"
 
 #include <rill/capture.h>

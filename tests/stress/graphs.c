@@ -281,7 +281,7 @@ static rill_status capture(struct program *program, rill_graph *graph) {
 
 /* ---- launches ---- */
 
-/* Gives a kernel node another kernel, or its first one. */
+/* Sets another kernel, or the first one, in a kernel node. */
 static rill_status replace_kernel(struct program *program, rill_graph_exec exec, struct operation *operation) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;

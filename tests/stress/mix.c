@@ -162,7 +162,7 @@ static void catch_ends(void) {
 
 /* ---- threads ---- */
 
-/* A thread is struck at random moments, wherever it is, and stands still while the others go on, now and then for so
+/* A thread is struck at random moments, wherever it is, and stands still while the others continue, now and then for so
  * long that they can do many operations. */
 static _Thread_local volatile sig_atomic_t was_struck, strikes;
 

@@ -192,8 +192,8 @@ struct worker {
   rill_bundle bundle;        /* a copy that nobody else loads */
 };
 
-/* Notes a call that starts, and its end.  Of the statuses, OK and (where a handle may be stale) STALE_HANDLE are looked
- * at by themselves, and `allowed` has a bit 1 << status for each other one that would be right. */
+/* Notes a call that starts, and its end. Of the statuses, OK and (where a handle may be stale) STALE_HANDLE are checked
+ * by themselves, and `allowed` has a bit 1 << status for each other one that would be right. */
 struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *object, struct object *other);
 rill_status mix_end(struct call *call, const char *text, rill_status status, uint32_t allowed);
 /* What is allowed is looked up after the call: another thread may have changed it meanwhile. */

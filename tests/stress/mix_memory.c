@@ -167,7 +167,7 @@ void mix_end_piece(struct worker *w, struct piece *piece, struct object *stream,
     if (MIX_END(call, rill_memory_record_use(piece->words, stream_of(stream)), mix_full()) == RILL_OK) stream = own;
   }
   rill_status status = RILL_ERROR_NOT_FOUND;
-  if (how % 8 != 7) { /* refused for memory of rill_alloc, and where the stream has gone */
+  if (how % 8 != 7) { /* refused for memory of rill_alloc, and where the stream has been destroyed */
     call = mix_begin(w, CALL_OTHER, stream, NULL);
     status = MIX_END(call, rill_free_async(stream_of(stream), piece->words), MIX_MAY(INVALID_ARGUMENT) | mix_full());
   }

@@ -107,7 +107,7 @@ static void check_staging(size_t size, size_t more) {
   struct background *const thread = start_threads(1, copies_a_lot, &c);
   await_copies(&c, staged);
   unsigned char small[100] = { 7 };
-  assert_ok(rill_copy_async(other, dut.memory, small, sizeof small)); /* work of other streams goes on */
+  assert_ok(rill_copy_async(other, dut.memory, small, sizeof small)); /* work of other streams continues */
   assert_completes(other);
   const size_t peak = resident();
   assert_int_equal(atomic_load(&c.returned), staged);

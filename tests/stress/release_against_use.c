@@ -121,7 +121,7 @@ static const char *use_graph(unsigned place, unsigned other, unsigned action) {
     case 3:
     case 4:
     case 5: REQUIRE(is_fine(rill_graph_node_kind(node, &kind))); break;
-    case 6: /* of another graph, or one that has gone */
+    case 6: /* of another graph, or one that has been destroyed */
       status = rill_graph_add_empty(graph, &node, 1, &added);
       REQUIRE(is_fine(status) || status == RILL_ERROR_INVALID_ARGUMENT);
       break;

@@ -88,7 +88,7 @@ static void set_current(uintptr_t current) {
   assert_int_equal(vendor.cuda ? vendor.context_set(current) : vendor.device_set((int)current), 0);
 }
 
-/* Makes the device current as its owner would, and gives what was current before. */
+/* Makes the device current as its owner would, and returns what was current before. */
 static uintptr_t enter(rill_device device) {
   const uintptr_t before = native_current();
   rill_device_info info = RILL_DEVICE_INFO_INIT;

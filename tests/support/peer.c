@@ -114,7 +114,7 @@ void peer_awaits(struct peer *peer, char letter) {
   assert_int_equal(received, letter);
 }
 
-/* Gives its wait status. */
+/* Returns its wait status. */
 static int reap(struct peer *peer) {
   int status = 0;
   while (waitpid(peer->process, &status, 0) < 0 && errno == EINTR) {

@@ -1,5 +1,5 @@
 /* A record in a capture against a wait that holds another stream for the event's first record: the wait may come after
- * whatever the record has looked at, but not between its last look and its change. */
+ * any check of the record, but not between its last check and its change. */
 #include "core/graph/capture.h"
 #include "core/object/handle.h"
 #include "support/testing.h"
@@ -14,7 +14,7 @@ static void is_refused_for_an_awaited_event(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   assert_ok(rill_stream_capture_begin(capturing, RILL_CAPTURE_RELAXED));
   assert_ok(rill_stream_wait_event(held, event, 0));
-  /* What the public function would do next, had it looked at the event before. */
+  /* Does what the public function does after it has checked the event. */
   struct rill__thread *self = rill__enter(__func__);
   const rill_status status =
       rill__capture_record(rill__find(capturing.id, RILL__STREAM), rill__find(event.id, RILL__EVENT), 0, &taken);

@@ -1,4 +1,4 @@
-/* What run-time compilers made, on disk: found again, never believed, never more than allowed. */
+/* The disk cache of compiled code: entries are found again, never trusted, and bounded in size. */
 #include "core/kernel/compile_cache.h"
 #include "support/testing.h"
 
@@ -101,7 +101,7 @@ static void rejects_damaged_files(void) {
   assert_false(has(2, "some code", 9));
 }
 
-/* What was used longest ago goes; what is too large alone is not kept. */
+/* The least recently used entry is removed; an entry that exceeds the limit by itself is not kept. */
 static void stays_within_its_limit(void) {
   char block[1000], path[400];
   memset(block, 'x', sizeof block);
@@ -125,7 +125,7 @@ static void stays_within_its_limit(void) {
   assert_false(has(9, block, sizeof block));
 }
 
-/* A process that was ended in the middle leaves a file that no one takes for a result; old ones go. */
+/* A killed process leaves a file that is never mistaken for a result; old files of this kind are removed. */
 static void removes_unfinished_files(void) {
   char fresh[400], stale[400];
   empty_folder();

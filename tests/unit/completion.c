@@ -1,4 +1,4 @@
-/* core/object/completion.h: what is remembered of completion, step by step in every order that matters. */
+/* core/object/completion.h: the completion cache, step by step in every relevant order. */
 #include "core/object/completion.h"
 
 #include "support/testing.h"
@@ -39,7 +39,8 @@ static void new_work_discards_the_answer(void) {
   }
 }
 
-/* C4.2: whoever has seen work run, which the driver can have before the call returns, does not hear that it is done. */
+/* C4.2: a thread that saw work run, possibly before the submitting call returned, never gets the answer that it is done
+ * too early. */
 static void work_not_yet_submitted_counts(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {

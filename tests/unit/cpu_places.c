@@ -197,8 +197,7 @@ static void meet(const struct run *run) {
   while (atomic_load(&arrived) % WORKERS != 0) sched_yield();
 }
 
-/* When all workers have come, the first parts of each range were run by the same worker every time: that of its
- * number. */
+/* Once all workers are present, the worker with the range's number ran the first parts of each range every time. */
 static void workers_run_the_same_parts_every_time(void) {
   struct cpu_queue *const queue = new_queue();
   assert_ok(rill_device_set_workers(dut.device, WORKERS));
@@ -225,7 +224,7 @@ static void hold(const struct run *run) {
   while (atomic_load(&held)) sched_yield();
 }
 
-/* A worker that is busy with another queue all the time holds nothing up: its range is run by who is there. */
+/* A worker that is busy with another queue delays nothing: the available workers run its range. */
 static void others_run_the_parts_of_a_busy_worker(void) {
   struct cpu_queue *const busy = new_queue(), *const queue = new_queue();
   assert_ok(rill_device_set_workers(dut.device, WORKERS));

@@ -1,4 +1,4 @@
-/* core/object/handle.h: generations, references, keeps, and when objects go. */
+/* core/object/handle.h: generations, references, keeps, and destruction of objects. */
 #include "objects.h"
 
 #include <sched.h>
@@ -164,7 +164,7 @@ static void nothing_is_destroyed_inside_an_epoch(void) {
   assert_int_equal(things_destroyed, before + 1);
 }
 
-/* A call that starts after the last release does not hold it up. */
+/* A call that starts after the last release does not delay the destruction. */
 static const char *reclaims_in_an_epoch_of_its_own(unsigned index, void *shared) {
   (void)index;
   const unsigned *before = shared;
@@ -184,7 +184,7 @@ static void later_calls_do_not_delay_destruction(void) {
 
 enum { MANY_RETIRED = 1000 };
 
-/* Holds up whatever is retired while it is inside. */
+/* Delays the destruction of everything that is retired while it is inside. */
 static const char *stays_inside(unsigned index, void *shared) {
   (void)index;
   atomic_uint *const step = shared;
@@ -198,7 +198,7 @@ static const char *stays_inside(unsigned index, void *shared) {
   return NULL;
 }
 
-/* However many are held up, and however often that was looked at: the first look after the call destroys them. */
+/* However many objects are delayed, the first check after the call destroys them. */
 static void objects_in_use_are_destroyed_right_after_the_call(void) {
   const unsigned before = things_destroyed;
   atomic_uint step = 0;
@@ -247,7 +247,8 @@ static void a_few_postponed_objects_are_all_retried(void) {
   assert_int_equal(things_destroyed, before + RILL__POSTPONED_FEW);
 }
 
-/* Of many, those that wait for a stream that the host has waited for, and by the way ever more of the others. */
+/* Of many postponed objects, those of a stream that the host has waited for are retried, and step by step the
+ * others. */
 static void many_postponed_objects_are_retried_by_stream(void) {
   enum { MANY = 300, STREAMS = 3, ENDLESS = 1 << 30 };
   const unsigned before = things_destroyed;
@@ -267,7 +268,7 @@ static void many_postponed_objects_are_retried_by_stream(void) {
   }
 }
 
-/* All that are done go, in some later calls at the latest. */
+/* All completed objects are destroyed, at the latest in some later calls. */
 static void many_postponed_objects_are_all_destroyed(void) {
   enum { MANY = 300 };
   const unsigned before = things_destroyed;
@@ -291,7 +292,7 @@ static void many_postponed_objects_are_all_destroyed(void) {
 
 static struct thing *retired_inside;
 
-/* As a caller's function that is called when something goes. */
+/* Acts as a caller's function that is called at destruction. */
 static void release_another(struct rill__object *object) {
   (void)release_thing(retired_inside->base.id);
   rill__object_free(object);
@@ -337,7 +338,7 @@ static void recycled_objects_have_new_ids(void) {
   assert_int_equal(things_destroyed, before + 2);
 }
 
-/* More than a chunk of slots, all found, all gone. */
+/* More than a chunk of slots: all objects are found, then all are destroyed. */
 static void many_exist_at_once(void) {
   enum { MANY = 3 * RILL__CHUNK_SLOTS };
   static uint64_t ids[MANY];

@@ -1,14 +1,13 @@
-/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are used again and again.
- */
+/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are reused constantly. */
 #include "objects.h"
 
 enum { THREADS = 8, SHARED = 16 };
 
-/* A handle that all threads know; whoever finds it gone puts a new one there. */
+/* A handle that all threads know; a thread that finds it stale replaces it. */
 static _Atomic uint64_t ids[SHARED];
 static _Atomic unsigned made;
 
-/* Finds the object and looks at what must be true of any that is found. */
+/* Finds the object and checks its invariants. */
 static const char *look(uint64_t id) {
   struct rill__thread *const self = rill__enter("look");
   const struct rill__object *object = rill__find(id, RILL__EVENT);
@@ -63,7 +62,7 @@ static void no_object_is_lost_or_confused(void) {
     while (release_thing(atomic_load(&ids[i])) == RILL_OK) {
     }
   }
-  /* Not every call looks, while a thread that stood still has held many objects up. */
+  /* Not every call checks, while a blocked thread has delayed the destruction of many objects. */
   for (unsigned i = 0; i < made && things_destroyed - before != made; i++) rill__reclaim();
   assert_int_equal(things_destroyed - before, made);
 }

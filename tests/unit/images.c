@@ -31,7 +31,7 @@ static void assert_linear(const struct rill__image *image, size_t size) {
  * which `out` may keep; it has the kernels of the last part. */
 static const char *read_image(const struct rill__backend *backend, const void *data, size_t size,
                               struct rill__image *out) {
-  char *copy = malloc(size + 1); /* a zero follows, and nothing else may be looked at */
+  char *copy = malloc(size + 1); /* a zero follows, and nothing else may be checked */
   memcpy(copy, data, size);
   copy[size] = '\0';
   const char *fault = "not known";

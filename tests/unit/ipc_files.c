@@ -1,6 +1,5 @@
-/* backends/cpu/ipc: the files of exported memory, with every system call made to fail, and with handles that
- * somebody made up who knows their form.  The linker puts the functions below in place of the system's (meson.build).
- */
+/* backends/cpu/ipc: the files of exported memory, with every system call made to fail, and with forged handles of the
+ * right form. The linker puts the functions below in place of the system's (meson.build). */
 #include "core/device/ipc.h"
 #include "core/memory/memory.h"
 #include "core/tracking/ranges.h"
@@ -127,7 +126,8 @@ static rill_status import(struct rill__ipc_bytes content, unsigned char **out) {
 
 static const int codes[] = { ENOMEM, EMFILE, EACCES };
 
-/* The first export of the process makes the number that tells it from others; without chance, of the time. */
+/* The first export of the process creates the number that identifies it; without random numbers it is made from the
+ * time. */
 static void distinguishes_processes_without_random_numbers(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
@@ -141,7 +141,7 @@ static void distinguishes_processes_without_random_numbers(void) {
   assert_ok(rill_free(p));
 }
 
-/* Gives whether there is a call `nth`. */
+/* Returns whether there is a call `nth`. */
 static bool export_fails_at(unsigned nth, int code) {
   static const rill_ipc_handle zero;
   rill_ipc_handle handle;
@@ -235,7 +235,7 @@ static void a_failed_free_can_be_retried(void) {
   assert_holds(before);
 }
 
-/* While a call goes on with memory, whoever frees it leaves that to the call. */
+/* If memory is in use by a call, a free leaves the release to that call. */
 static void memory_in_use_by_a_call_is_freed_after_it(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
@@ -275,7 +275,7 @@ static void exports_are_freed_in_any_order(void) {
   }
 }
 
-/* ---- handles that are not what they were, or never were ---- */
+/* ---- stale and forged handles ---- */
 
 /* I1, I9: neither the address nor the descriptor is enough. */
 static void freed_memory_is_not_found_in_its_successor(void) {
@@ -379,7 +379,7 @@ static int foreign_file(struct shared_file *file, uint64_t length, int seals) {
   return file->fd;
 }
 
-/* Nothing is mapped that could end earlier than its mapping: touching that would be the end of the process. */
+/* A file that could be shorter than its mapping is not mapped: an access would kill the process. */
 static void maps_nothing_that_can_shrink(void) {
   unsigned char *p = new_memory();
   const struct rill__ipc_bytes content = exported(p);

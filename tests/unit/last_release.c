@@ -1,5 +1,5 @@
 /* Calls that have found a stream whose last reference is released before they attach something to it: the release has
- * looked already, so the call has to look after itself. */
+ * already checked, so the call has to check itself. */
 #include "core/graph/capture.h"
 #include "core/stream/stream.h"
 #include "support/testing.h"

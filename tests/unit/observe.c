@@ -130,7 +130,7 @@ static void sees_held_work_when_it_is_submitted(void) {
   assert_completes(stream);
 }
 
-/* The driver hears nothing of it, and the caller gets the observer's status. */
+/* The operation does not reach the driver, and the caller gets the observer's status. */
 static void can_refuse(void) {
   rill_stream stream = new_stream("one");
   const uint32_t pattern = 9;

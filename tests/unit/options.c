@@ -25,7 +25,7 @@ static void reads_the_fields_that_exist(void) {
   assert_string_equal(into.text, "given");
 }
 
-/* An older caller's struct ends before `text`; nothing past its end is looked at. */
+/* An older caller's struct ends before `text`; nothing past its end is checked. */
 static void reads_a_shorter_struct(void) {
   const size_t size = offsetof(struct today, text);
   const struct today older = { size, 9, 0, NULL };

@@ -167,7 +167,8 @@ static void atomic_accesses_are_permitted(void) {
   }
 }
 
-/* A kernel that does not end holds up so much and no more; the ranges that it was submitted with count then. */
+/* A kernel that does not end delays a bounded number of entries; then the ranges that it was submitted with are
+ * used. */
 static void the_backlog_is_bounded(void) {
   at_once.count = 0;
   struct rill__journal *journal = rill__journal_new(keep_finding, &at_once);

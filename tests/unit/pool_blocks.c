@@ -236,7 +236,7 @@ static void parts_keep_their_age(void) {
   close_heap();
 }
 
-/* Among many blocks that are nearly large enough, one that is may be passed over, but not for ever. */
+/* Among many blocks that are nearly large enough, one that is may be passed over, but not forever. */
 static void a_thorough_search_finds_any_block(void) {
   enum { PAIRS = 10 };
   struct rill__block *blocks[PAIRS], *between[PAIRS];

@@ -215,7 +215,7 @@ static void refuses_invalid_ranges(void) {
   }
 }
 
-/* Memory that went without a word, and came again as another allocation's: nothing of either remains. */
+/* Memory freed without notice and allocated again in another shape: neither old range remains. */
 static void overlapping_ranges_leave_no_trace(void) {
   const struct {
     uintptr_t begin;
@@ -239,7 +239,7 @@ static void overlapping_ranges_leave_no_trace(void) {
   }
 }
 
-/* One takes another one's place, as one of two imports of the same memory does, whatever lies beside it. */
+/* One range replaces another, as one of two imports of the same memory does, whatever its neighbours are. */
 static void one_range_replaces_another(void) {
   const size_t sizes[] = { 1, 300, 70000, (size_t)5 << 20 };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -264,7 +264,7 @@ static void one_range_replaces_another(void) {
   }
 }
 
-/* Neighbours come and go while others look for what stays. */
+/* Neighbours are added and removed while other threads look up ranges that stay. */
 static _Atomic bool going_on;
 
 static const char *looks(unsigned index, void *shared) {

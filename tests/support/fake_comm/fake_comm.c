@@ -113,7 +113,7 @@ static void post_collective(struct fake_comm_op *op) {
   meeting->ops[op->comm->rank] = op;
   if (++meeting->come < clique->ranks) return;
   for (int i = 1; i < clique->ranks; i++) {
-    if (!same_shape(meeting->ops[0], meeting->ops[i])) return; /* for ever, as kernels do */
+    if (!same_shape(meeting->ops[0], meeting->ops[i])) return; /* forever, as kernels do */
   }
   fake_comm_compute(meeting->ops, clique->ranks);
   for (int i = 0; i < clique->ranks; i++) meeting->ops[i]->done = true;
@@ -135,7 +135,7 @@ static void post_mail(struct fake_comm_op *op) {
     return;
   }
   *link = other->next;
-  if (other->count != op->count || other->type != op->type) return; /* for ever */
+  if (other->count != op->count || other->type != op->type) return; /* forever */
   const struct fake_comm_op *send = op->kind == FAKE_SEND ? op : other;
   memcpy(op->kind == FAKE_SEND ? other->dst : op->dst, send->src, op->count * fake_comm_size_of(op->type));
   op->done = other->done = true;
@@ -281,7 +281,7 @@ static int end_group(void) {
       bundle = next;
       continue;
     }
-    if (code == 0) abort(); /* the fake driver never refuses a stream that was looked at */
+    if (code == 0) abort(); /* the fake driver never refuses a stream that was checked */
     while (bundle->first != NULL) {
       struct fake_comm_op *op = bundle->first;
       bundle->first = op->next;

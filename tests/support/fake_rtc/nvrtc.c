@@ -61,7 +61,7 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
   return (nvrtcResult)(refused != RTC_OK ? refused : result);
 }
 
-/* Options that are NVRTC's alone are looked at and left out. */
+/* Options that are NVRTC's alone are checked and left out. */
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
   const int refused = rtc_enter(__func__);
   if (refused != RTC_OK) return (nvrtcResult)refused;

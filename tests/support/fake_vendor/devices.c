@@ -44,7 +44,7 @@ static struct fake_context *new_context(struct fake_device *device, bool primary
   return context;
 }
 
-/* Gives the context what it needs to be used. */
+/* Prepares the context for use. */
 static int start_context(struct fake_context *context) {
   context->handle = fake_handle_new(FAKE_CONTEXT, context);
   if (context->handle == NULL) return FAKE_OUT_OF_MEMORY;

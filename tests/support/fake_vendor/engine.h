@@ -168,7 +168,7 @@ struct fake_options {
 };
 const struct fake_options *fake_options(void); /* no lock needed */
 
-/* ---- handles.c: what callers hold; a stale or made-up one is never dereferenced ---- */
+/* ---- handles.c: what callers hold; a stale or forged one is never dereferenced ---- */
 
 enum fake_kind {
   FAKE_FREE_SLOT,
@@ -312,7 +312,7 @@ enum { FAKE_CAPTURE_GLOBAL, FAKE_CAPTURE_THREAD, FAKE_CAPTURE_RELAXED };
 
 int fake_capture_begin(void *stream, int mode);
 int fake_capture_end(void *stream, void **graph);
-/* Sets the calling thread's mode, and gives the one before. */
+/* Sets the calling thread's mode, and returns the one before. */
 int fake_capture_exchange(int *mode);
 /* The stream ends, with what it captures. */
 void fake_capture_drop(struct fake_stream *stream);

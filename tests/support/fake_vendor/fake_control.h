@@ -15,7 +15,7 @@
  *   RILL_FAKE_MEMORY=1024        MiB of each device
  *   RILL_FAKE_FAIL=name:3:700    the third call fails; 3+ from the third on; several with commas
  *   RILL_FAKE_HANG=a,b           calls of these block until released
- *   RILL_FAKE_REUSE=1            handles of ended objects are used again at once
+ *   RILL_FAKE_REUSE=1            handles of ended objects are reused at once
  *   RILL_FAKE_PEERS=0            no device reaches another one's memory
  *   RILL_FAKE_YIELD=1            other threads run after each call, before it returns
  *   RILL_FAKE_QUERY_NS=1000      processor time that a query of an event takes

@@ -1,6 +1,6 @@
-/* Handles: addresses of slots that are never given back to the system, so any pointer a caller passes can be
- * looked at safely.  An ended slot stays empty, so that a stale handle is always noticed; a test that wants
- * handles to be used again at once, as drivers do, turns that on. */
+/* Handles: addresses of slots that are never given back to the system, so any pointer a caller passes can be checked
+ * safely. An ended slot stays empty, so that a stale handle is always noticed; a test that wants handles to be reused
+ * at once, as drivers do, turns that on. */
 #include "engine.h"
 
 #include <stdlib.h>

@@ -88,7 +88,7 @@ static int stream_device(hipStream_t handle, int *out) {
 
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *out) { HIP_CALL(stream_device(stream, out)); }
 
-/* Gives a device, never an error. */
+/* Returns a device, never an error. */
 int hipGetStreamDeviceId(hipStream_t stream) {
   int device = current;
   fake_lock();

@@ -377,7 +377,7 @@ static void a_fault_is_sticky(void **state) {
   assert_int_equal(cuMemFree(p), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(cuStreamDestroy(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   CUcontext other;
-  assert_ok(cuDevicePrimaryCtxRetain(&other, 1)); /* other devices go on */
+  assert_ok(cuDevicePrimaryCtxRetain(&other, 1)); /* other devices continue */
   assert_ok(cuDevicePrimaryCtxRelease(1));
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives a value and succeeds. */
+/* Returns a value and succeeds. */
 #define GIVE(out, value) return *(out) = (value), CUDA_SUCCESS
 
 CUresult CUDAAPI cuDriverGetVersion(int *out) { GIVE(out, 13000); }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives a value and succeeds. */
+/* Returns a value and succeeds. */
 #define GIVE(out, value) return *(out) = (value), hipSuccess
 
 hipError_t hipDriverGetVersion(int *out) { GIVE(out, 70253211); }
