@@ -1,2 +1,2 @@
 """The parts of rillcc: scan (reads a source), compilers (run them), offload (AMD bundles), emit (writes C),
-listing (tells what is inside)."""
+listing (lists the contents of a file)."""

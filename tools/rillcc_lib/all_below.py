@@ -1,16 +1,16 @@
-"""Conditions like `i < n`, of a thread's index and what is the same for all threads, which mostly hold for all of a block.
+"""Conditions like `i < n` on a thread's index and a uniform value, which usually hold for all threads of a block.
 
 `b + t < n` becomes `b + t < n || all_below`, where `all_below` says that it holds for the last thread, and that b + t does
 not wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks
-where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The
-same with t / 32, t % 32, t * 4 and sums of these in place of t, and with (b + t) / 32.
+where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The same
+is done with t / 32, t % 32, t * 4 and their sums in place of t, and with (b + t) / 32.
 
 Where the limit is a small constant, as in `b + t > 0`, most blocks are above it, which the first thread tells.  Such a
 condition keeps a stencil off the border, beside others: in place of a second loop for each, there is one for all of them
 together.
 
-In a loop that all threads go around, `for (i = b + t; ...; i += s)`, the index is made of what all have alike and
-their own: `for (u = b; ...; u += s) { i = u + t; ... }`, which is the same, since sums of integers wrap.
+In a loop that all threads go around, `for (i = b + t; ...; i += s)`, the index is split into a uniform part and the
+thread's own: `for (u = b; ...; u += s) { i = u + t; ... }`, which is the same, since sums of integers wrap.
 """
 
 from . import llvm
@@ -27,7 +27,7 @@ QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV:
 SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
 ABOVE = {llvm.SLT: llvm.SGE, llvm.SLE: llvm.SGT, llvm.ULT: llvm.UGE, llvm.ULE: llvm.UGT}
 MOST_LOW = 64  # a lower bound, not the number of elements
-MOST_BY = 1 << 16  # what an index is multiplied by, so that a sum of some stays below 2^31
+MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several stays below 2^31
 
 
 class AllBelow:
@@ -92,18 +92,18 @@ class AllBelow:
                     self.note_condition(condition, holds)
 
     def is_known_early(self, condition):
-        """Whether build_mostly() takes a condition, and can anywhere in the kernel."""
+        """Returns whether build_mostly() takes a condition, and can anywhere in the kernel."""
         known = self.parts(condition)
         return known is not None and bool(known[1]) and all(map(self.is_early, (*known[1], known[2])))
 
     def is_early(self, value):
-        """Whether a uniform value can be computed anywhere, of what is known before the threads start."""
+        """Returns whether a uniform value can be computed anywhere, of what is known before the threads start."""
         if value not in self.c.block_of:
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_early, self.m.operands(value)))
 
     def build_together(self, conditions):
-        """Builds what says that each condition holds for all threads."""
+        """Builds a value that is true if each condition holds for all threads."""
         copies = {}
 
         def here(value):
@@ -120,7 +120,7 @@ class AllBelow:
         together = self.build_mostly(conditions[0], here)
         for condition in conditions[1:]:
             together = self.build("And", together, self.build_mostly(condition, here))
-        return self.build("Freeze", together)  # a condition that another one guards may have no value
+        return self.build("Freeze", together)  # a condition that is guarded by another may have no value
 
     def note_condition(self, condition, holds):
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))
@@ -136,17 +136,18 @@ class AllBelow:
                     self.lib.SetOperand(user, i, either)
 
     def comparison(self, condition):
-        """How a condition compares, what of the thread, and with what; the other way around if that is what it says."""
+        """Returns how a condition compares, what of the thread, and with what; the other way around if that is what it
+        says."""
         (a, b), predicate = self.m.operands(condition), self.lib.GetICmpPredicate(condition)
         return (SWAPPED[predicate], b, a) if a not in self.c.varying and b in self.c.varying else (predicate, a, b)
 
     def holds_below(self, condition):
-        """Whether a condition is true for threads that are below, or false."""
+        """Returns whether a condition is true for threads that are below, or false."""
         predicate, _, _ = self.comparison(condition)
         return BELOW.get(predicate) == predicate
 
     def is_low(self, condition):
-        """Whether a condition compares with a limit that most threads are above."""
+        """Returns whether a condition compares with a limit that most threads are above."""
         predicate, _, limit = self.comparison(condition)
         number = self.m.constant(limit)
         if number is None or predicate not in BELOW:
@@ -156,16 +157,16 @@ class AllBelow:
         return bool(negative) or number <= MOST_LOW
 
     def holds_mostly(self, condition):
-        """Whether a condition is true for the threads that build_mostly() is about, or false."""
+        """Returns whether a condition is true for the threads that build_mostly() is about, or false."""
         return self.holds_below(condition) != self.is_low(condition)
 
     def build_mostly(self, condition, here=lambda value: value):
-        """Builds what says that all threads of the block are below the limit, or not below a low one."""
+        """Builds a value that is true if all threads of the block are below the limit, or not below a low one."""
         return self.build_all(condition, here, low=self.is_low(condition))
 
     def parts(self, condition):
-        """Of a comparison of a uniform value and a thread's index with a uniform limit: what is done to their sum, the sum's
-        uniform terms, the limit, and whether the sum is signed.  None of anything else."""
+        """For a comparison of a uniform value plus a thread's index with a uniform limit, returns the operations on their
+        sum, the sum's uniform terms, the limit, and whether the sum is signed. Returns None for anything else."""
         predicate, value, limit = self.comparison(condition)
         if predicate not in BELOW or limit in self.c.varying:
             return None
@@ -194,8 +195,8 @@ class AllBelow:
         return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
 
     def split(self, value):
-        """The terms of a sum that come from the thread's index, and the others, which are uniform.  None if it is no such
-        sum."""
+        """Returns the terms of a sum that come from the thread's index, and the others, which are uniform.  None if it is
+        no such sum."""
         terms = self.terms(value)
         indices = [term for term in terms if self.largest(term)]
         uniform = [term for term in terms if term not in indices]
@@ -205,7 +206,7 @@ class AllBelow:
 
     def build_range(self, value, here=lambda value: value, alone=False):
         """Builds the least that a sum of uniform values and of the thread's index is for a thread, and the most, which is
-        less if it wraps; gives the terms that differ between threads, too.  None if it is no such sum."""
+        less if it wraps; returns the terms that differ between threads, too.  None if it is no such sum."""
         found = self.split(value)
         if not found or not (found[1] or alone):
             return None
@@ -218,14 +219,14 @@ class AllBelow:
         return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most), indices
 
     def extend(self, step, value):
-        """Builds what a step makes of a value."""
+        """Builds the result of a step for a value."""
         opcode = self.m.opcode(step)
         if opcode in EXTENSIONS:
             return self.build(EXTENSIONS[opcode], value, self.lib.TypeOf(step))
         return self.build(QUOTIENTS[opcode], value, self.lib.GetOperand(step, 1))
 
     def steps(self, value):
-        """What is done to a sum, first to last, and the sum."""
+        """Returns the operations on a sum, first to last, and the sum."""
         steps = []
         while self.lib.IsAInstruction(value):
             opcode = self.m.opcode(value)
@@ -236,21 +237,23 @@ class AllBelow:
         return steps, value
 
     def by(self, value):
-        """The second operand, if it is a constant that a shift, product or quotient by it makes sense with here."""
+        """Returns the second operand, if it is a constant that a shift, product or quotient by it makes sense with here."""
         by = self.m.constant(self.lib.GetOperand(value, 1))
         least = 1 if self.m.opcode(value) in (llvm.LSHR, llvm.ASHR, llvm.SHL) else 2
         most = 16 if least == 1 else MOST_BY
         return by if by is not None and least <= by <= most else None
 
     def terms(self, value, made_by=(llvm.ADD, llvm.OR)):
-        """What a value is the sum of; or no more than that sum, where it is made by `or`."""
+        """Returns the terms of which a value is the sum, or of which the sum is an upper bound if the value is built by
+        `or`."""
         if value not in self.c.varying or not any(self.m.is_binary(value, opcode) for opcode in made_by):
             return [value]
         return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):
-        """Of a term that comes from an index of the thread, by a shift, product, quotient or remainder, or that is a remainder
-        of anything: what builds a number that it is not above, less than 2^26.  None of anything else."""
+        """For a term that is derived from an index of the thread by a shift, product, quotient or remainder, or that is a
+        remainder of anything, returns a function that builds an upper bound less than 2^26. Returns None for anything
+        else."""
         if not self.lib.IsAInstruction(term):
             return None
         opcode = self.m.opcode(term)

@@ -1,7 +1,7 @@
 """Which kernels have blocks that cannot wait for one another, so that they may run in any order.
 
-A block that waits for another one reads, again and again, what that one will have written.  A compiler takes what plain
-loads give for what it was before, unless something in between may have changed it: an atomic or volatile access, a fence,
+A block that waits for another one repeatedly reads a value that the other will write. A compiler assumes that plain loads
+return the same value again, unless something in between may have changed it: an atomic or volatile access, a fence,
 assembly, or a call of a function that is not in the source.  A kernel without all of these cannot wait.
 """
 
@@ -11,14 +11,14 @@ ATOMIC = {llvm.FENCE, llvm.ATOMIC_CMPXCHG, llvm.ATOMIC_RMW}
 
 
 class Blocks:
-    """What the functions of a module do that may have to do with other blocks."""
+    """Operations of a module's functions that may affect or depend on other blocks."""
 
     def __init__(self, rewriter):
         self.rewriter, self.lib, self.m = rewriter, rewriter.lib, rewriter.m
         self.markers = set(rewriter.markers())
 
     def never_wait(self, functions):
-        """Whether blocks that these functions run never wait for others."""
+        """Returns whether blocks that these functions run never wait for others."""
         seen, work = set(), list(functions)
         while work:
             function = work.pop()
@@ -42,8 +42,8 @@ class Blocks:
         return opcode not in ATOMIC | {llvm.INVOKE, llvm.CALL_BR}
 
     def is_plain_call(self, call):
-        """A call of a function of the source, which is looked at by itself; of one that sees no memory; or of the backend,
-        by which only threads of one block wait for each other."""
+        """Returns whether a call is of a function of the source, which is checked by itself; of a function that accesses no
+        memory; or of the backend, where only threads of one block wait for each other."""
         callee = self.m.callee(call)
         if not callee:
             return not self.lib.IsAInlineAsm(self.lib.GetCalledValue(call)) and self.rewriter.is_service(call)

@@ -39,7 +39,7 @@ def operations(module):
 
 
 def is_shared(module, pointer):
-    """Whether a pointer is to shared memory, whichever way it was made."""
+    """Returns whether a pointer is to shared memory, whichever way it was made."""
     seen, work = set(), [pointer]
     while work:
         value = work.pop()
@@ -72,7 +72,7 @@ def replace_update(module, builder, operation):
 
 
 def replace_exchange(module, builder, operation):
-    """One that compares gives what was there, and whether that was what was expected."""
+    """Replaces a compare-and-exchange, which returns the old value and whether it was the expected one."""
     lib = module.lib
     pointer, expected, value = module.operands(operation)
     old = lib.BuildLoad2(builder, lib.TypeOf(value), pointer, b"")

@@ -1,7 +1,6 @@
 """Accesses to variables of a source, shared arrays among them, at indices that are computed: with --check a call before
-each tells which variable it is to, so that one that goes past its end is found wherever it lands.
-
-Of an access by a pointer that was kept or passed on this is not known; the red zones of zones.py are for these.
+each access names its variable, so that an access past the variable's end is found wherever it lands. For accesses through a
+stored or passed pointer the variable is unknown; the red zones of zones.py cover these.
 """
 
 import re
@@ -30,7 +29,7 @@ class Bounds:
         self.lib.DisposeBuilder(self.builder)
 
     def accesses(self, instruction):
-        """(pointer, bytes, kind) of what an instruction accesses."""
+        """Returns (pointer, bytes, kind) of what an instruction accesses."""
         lib, opcode = self.lib, self.m.opcode(instruction)
         if opcode == llvm.CALL:
             return self.copied(instruction)

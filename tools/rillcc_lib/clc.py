@@ -25,7 +25,7 @@ llvm.SIGNATURES.update(INTERFACE)
 
 
 def find(clang, backend="hip"):
-    """The bitcode that comes with a clang, or lies where distributions have it; None if there is none."""
+    """Returns the bitcode that comes with a clang, or is installed where distributions put it; None if there is none."""
     folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
     for place in [os.path.join(folder, "share", "clc"), os.path.join(folder, "lib", "clc"), *PLACES]:
         found = glob.glob(os.path.join(place, BITCODE[backend]))
@@ -41,7 +41,7 @@ def operands(library, count, get, node):
 
 
 def can_link(toolchain, command, bitcode):
-    """Bitcode of a later LLVM than the compiler's ends the process that reads it, so it is tried first."""
+    """Returns whether the bitcode can be linked. Bitcode of a later LLVM aborts the compiler, so it is tried first."""
     probe = toolchain.path("probe.cu")
     with open(probe, "w", encoding="utf-8") as file:
         file.write(PROBE)
@@ -50,7 +50,7 @@ def can_link(toolchain, command, bitcode):
 
 
 def prepare(toolchain, version, output):
-    """Writes libclc's bitcode for code objects of that version, which LLVM wants to agree; gives whether it could."""
+    """Writes libclc's bitcode for code objects of that version, which LLVM wants to agree; returns whether it could."""
     bitcode, place = find(toolchain.clang), llvm.find_library(toolchain.clang)
     if not bitcode or not place:
         return False

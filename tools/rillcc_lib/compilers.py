@@ -1,4 +1,4 @@
-"""Finds the compilers, and runs them on one source: one run for each target, as many at a time as there are CPUs."""
+"""Finds the compilers, and runs them on one source: one run for each target, in parallel up to the number of CPUs."""
 
 import concurrent.futures
 import functools
@@ -25,12 +25,12 @@ CLANG_PTX = "70"  # the oldest GPUs that have all of the dialect
 PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (70, 63), (0, 0))  # by GPU, newest first
 DEFAULT_HIP = ("gfx90a", "gfx1030")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
-ROCM = "/opt/rocm*"  # the folders that AMD's packages install into: in no PATH until the user adds them
+ROCM = "/opt/rocm*"  # the folders that AMD's packages install into: not in the PATH until the user adds them
 
 # Options for AMD's GPUs, each passed if the compiler knows it.
 HIP_FLAGS = [
-    # Newer clangs take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
-    # memory drops.  With these they make loops, as earlier versions do.
+    # Newer clangs assume that floating-point atomics access the GPU's own memory, and emit instructions that pinned memory
+    # ignores. With these options they emit loops, as earlier versions do.
     ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"],
     # clang 19 merges a - b with b - a where they are instructions that select bytes or halves (SDWA, gfx8 to gfx10).
     # Other versions have other defects around these instructions, and an AMD compiler's version does not say which.
@@ -40,7 +40,7 @@ HIP_FLAGS = [
 ]
 
 
-# clang for NVIDIA's GPUs.  Of a toolkit that is there it would take the newest version of PTX that both know.
+# clang for NVIDIA's GPUs.  With a toolkit, clang would use the newest version of PTX that both support.
 CLANG_CUDA = "-x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib -fuse-cuid=none".split()
 CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-pass-failed", "-Wno-unused-command-line-argument"]
 
@@ -77,7 +77,7 @@ class Image:
 
 @dataclass
 class Result:
-    """What came of one compile; no image if it failed."""
+    """Result of one compile; without an image if it failed."""
 
     image: Optional[Image] = None
     messages: str = ""
@@ -87,7 +87,7 @@ class Result:
 
 
 def find_program(given, name, variables=(), default_folders=()):
-    """Gives the path of the program that the user named; or else of the one called `name` in a folder that an
+    """Returns the path of the program that the user named; or else of the one called `name` in a folder that an
     environment variable names, on the PATH, or in a default folder."""
     if given == "none":
         return None
@@ -103,7 +103,7 @@ def find_program(given, name, variables=(), default_folders=()):
 
 
 def rocm_folders():
-    """The folders of AMD's packages, newest version first; one without a version is the last."""
+    """Returns the folders of AMD's packages, newest version first; one without a version is the last."""
     return sorted(glob.glob(ROCM), key=lambda path: list(map(int, re.findall(r"\d+", os.path.basename(path)))), reverse=True)
 
 
@@ -129,7 +129,7 @@ def list_clangs(linker):
 
 
 def find_clang(given, linker=True):
-    """A clang that makes code for GPUs by itself: for AMD's with lld beside it."""
+    """Returns a clang that compiles for GPUs by itself; for AMD's, with lld beside it."""
     if given:
         return find_program(given, "clang++")
     for path in filter(None, map(llvm.which_clang, list_clangs(linker))):
@@ -147,7 +147,8 @@ def clang_version(path):
 
 
 def ptx_version(name):
-    """The oldest version of PTX that has ptx_NN and the dialect: drivers that are older than the version refuse it."""
+    """Returns the oldest version of PTX that has ptx_NN and the dialect: drivers that are older than the version refuse
+    it."""
     if name.endswith("a"):
         return max(80, ptx_version(name[:-1]))
     number = int(name.partition("_")[2])
@@ -180,7 +181,8 @@ class Toolchain:
         self.host = host.Host(self)
 
     def included_first(self):
-        """The dialect comes before the source, and before the macros that the user defines, which might be names in it."""
+        """Returns the dialect comes before the source, and before the macros that the user defines, which might be names in
+        it."""
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:
             file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
@@ -188,14 +190,14 @@ class Toolchain:
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
     def instead_of_cuda(self, hip=False):
-        """The flags with which CUDA's own headers (with `hip` HIP's too) are those of rillcc, for other compilers than
-        nvcc: before those that the machine has."""
+        """Returns the flags with which CUDA's own headers (with `hip` HIP's too) are those of rillcc, for other compilers
+        than nvcc: before those that the machine has."""
         folders = [self.path(cuda_headers.FOLDER)] + [self.path(cuda_headers.FOLDER + "-hip")] * hip + self.toolkits
         return [flag for folder in folders for flag in ("-I", folder)]
 
     @staticmethod
     def find_cxx(given):
-        """The host compiler, with its own options if it was given some: "ccache g++"."""
+        """Returns the host compiler, with its own options if it was given some: "ccache g++"."""
         for words in [shlex.split(given)] if given else [["c++"], ["g++"], ["clang++"]]:
             path = shutil.which(words[0])
             if path:
@@ -213,7 +215,7 @@ class Toolchain:
     def execute(self, command, **extra):
         if self.options.verbose:
             print(shlex.join(command), file=sys.stderr)
-        # Some leave things in the folder for temporary files; this one goes at the end.
+        # Some compilers leave files in the temporary folder; this folder is removed at the end.
         environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=self.folder)
         # hipcc looks for a GPU, and complains at length, when it does not know of one.
         environment.setdefault("HCC_AMDGPU_TARGET", "gfx90a")
@@ -230,7 +232,7 @@ class Toolchain:
     # Targets
 
     def why_not(self, backend):
-        """Why nothing here compiles for the GPUs of a backend, and what would; "" if something does."""
+        """Returns why nothing here compiles for the GPUs of a backend, and what would; "" if something does."""
         if backend == "cuda":
             vendor, found, asked, linker = "nvcc", self.nvcc or self.cuda_clang, self.options.nvcc, ""
         else:
@@ -244,7 +246,7 @@ class Toolchain:
         return "%s, and no clang %d or later%s (on Debian and Ubuntu: %s)" % (why, OLDEST_CLANG, linker, packages)
 
     def choose_targets(self, wanted):
-        """Gives the targets for the --target options; for none of them, every one whose compiler is there."""
+        """Returns the targets for the --target options; without any, every target whose compiler was found."""
         if not wanted:
             wanted = ["cpu"]
             if self.hipcc or self.clang:
@@ -278,12 +280,13 @@ class Toolchain:
             raise RillccError("--target %s: %s; name one with %s" % (text, why, names))
 
     def compiler_of(self, target):
-        """Its path."""
+        """Returns the path of the compiler."""
         found = {"cuda": self.nvcc or self.cuda_clang, "hip": self.hipcc or self.clang, "cpu": self.host.cxx[0]}
         return found[target.backend]
 
     def cuda_arch(self, name, text):
-        """The target as it is called in the bundle.  clang has no assembler for NVIDIA's GPUs: what it makes is PTX."""
+        """Returns the target as it is called in the bundle.  clang has no assembler for NVIDIA's GPUs: what it makes is
+        PTX."""
         if name == "ptx":
             return "ptx_" + (DEFAULT_PTX if self.nvcc else CLANG_PTX)
         if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
@@ -305,7 +308,7 @@ class Toolchain:
     # Compiling
 
     def read_source(self):
-        """What the source holds, and the files that it is made of."""
+        """Contents of the source, and the files that it consists of."""
         self.unit, files = self.host.read()
         return self.unit, {file for file in files if not file.startswith(self.folder + os.sep)}
 
@@ -313,8 +316,8 @@ class Toolchain:
         return {self.copies.original(file) for file in read_depfile(path)}
 
     def copy_files(self, files, always=False):
-        """Whether the compilers are to read copies of the files from here on: of a source with something static that
-        the host finds by name, or with lines that are added to it."""
+        """Returns whether the compilers are to read copies of the files from here on: of a source with something static
+        that the host finds by name, or with lines that are added to it."""
         if self.copies.made:
             return True
         own = (self.folder + os.sep, os.path.abspath(self.device_headers) + os.sep)
@@ -351,7 +354,7 @@ class Toolchain:
         return [flag for flags in known for flag in flags]
 
     def clc_flags(self, version):
-        """With clang alone: libclc linked to it, if the source has use for it and it is there."""
+        """Returns the flags that link libclc, if clang compiles alone, the source needs libclc and it is installed."""
         if not self.options.cuda_names and not self.host.mentions(clc.WORDS):
             return []
         with self.clc_lock:  # one compile for each target at a time
@@ -370,7 +373,7 @@ class Toolchain:
         return path if clc.prepare(self, version, path) else None
 
     def hip_command(self, target, output):
-        # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
+        # Newer compilers emit version 5 or 6 by default, which older runtimes refuse; generic code requires them.
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
         # Newer ones name a variable after the paths that they are given, if they are to make up a cuid.
@@ -383,7 +386,7 @@ class Toolchain:
         else:
             command = [self.clang, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"]
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
-            # Some versions have no use for this one, and say so.
+            # Some versions do not use this option, and warn about it.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument", *self.clc_flags(version)]
         flags += self.instead_of_cuda(hip=not self.hipcc)
         return command + flags + self.options.hip_options + ["-o", output, self.compiled]
@@ -436,7 +439,7 @@ class Toolchain:
         return Result(Image(target.backend, target.name, data), done.stderr, files=self.read_depfile(depfile), forms=forms)
 
     def compile_all(self, targets, dependencies):
-        """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""
+        """Returns the images in the order of `targets`; adds the files that went into them to `dependencies`."""
         self.host.group_levels([target.name for target in targets if target.backend == "cpu"])
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
@@ -466,19 +469,19 @@ class Toolchain:
 
 
 def seal(data, target):
-    """What goes after a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
+    """Returns the bytes after a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
     text = struct.pack("<40sQI", target.encode(), len(data), 1)
     return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
 
 
 def without_cuda_headers(files):
-    """nvcc does not take its own headers for system headers."""
+    """Returns the files without nvcc's own headers, which nvcc does not treat as system headers."""
     folders = {os.path.dirname(file) + os.sep for file in files if os.path.basename(file) == "cuda_runtime.h"}
     return {file for file in files if not file.startswith(tuple(folders))}
 
 
 def read_depfile(path):
-    """Gives the files that a makefile rule of a compiler names; none if it wrote no rule."""
+    """Returns the files that a makefile rule of a compiler names; none if it wrote no rule."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()

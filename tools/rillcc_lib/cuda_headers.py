@@ -28,7 +28,7 @@ WITH_NVCC = "; nvcc has it, in an #ifdef __NVCC__"
 ON_HOST = "is called on the host, with the stream that rill_stream_native returns"
 ARRAYS = "rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"
 
-# What rill has instead of the other headers.  A "*" stands for headers that are refused only if no toolkit has them.
+# Replacements of the other headers in rill. A "*" marks headers that are refused only if no toolkit has them.
 INSTEAD = {
     "cuBLAS %s; rill has rill_kernels_sgemm_many in kernels/" % ON_HOST: """cublas.h cublas_v2.h cublas_api.h cublasLt.h
         cublasXt.h nvblas.h""",
@@ -116,7 +116,7 @@ def write_all(folder, cuda_names):
 
 
 def instead_of(name):
-    """What to do without a header; "" if it is none of CUDA's."""
+    """Returns what to do without a header; "" if it is not a CUDA header."""
     if name in EMPTY or name in CUB or name in HIP:
         return WITH_NAMES
     return next((CALLED[known] for known in CALLED if fnmatch.fnmatchcase(name, known)), "")

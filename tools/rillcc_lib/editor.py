@@ -9,7 +9,7 @@ from .errors import RillccError
 
 
 def read_others(path, source):
-    """The entries of other files."""
+    """Returns the entries of other files."""
     try:
         with open(path, encoding="utf-8") as file:
             entries = json.load(file)
@@ -23,7 +23,7 @@ def read_others(path, source):
 
 
 def text(path, options, include_dirs):
-    """The text of the file with the entry of the source, beside those of others.  What the command names beyond the
+    """Returns the text of the file with the entry of the source, beside those of others.  What the command names beyond the
     source's own headers, such as a header of its -D, stays in a folder beside the file."""
     source = os.path.abspath(options.source)
     entries = read_others(path, source)

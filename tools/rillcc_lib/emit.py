@@ -39,7 +39,7 @@ class Names:
 
 
 def declare(parameter):
-    """A parameter of a launch function: of a type that has no name in C, a pointer to one."""
+    """Returns a parameter of a launch function: of a type that has no name in C, a pointer to one."""
     if not parameter.type:
         return "const void *" + parameter.name
     space = "" if parameter.type.endswith("*") else " "
@@ -61,7 +61,7 @@ def includes(headers):
 
 
 def image_array(name, data):
-    """The bytes as 64-bit numbers: many times faster to compile than as single bytes."""
+    """Returns the bytes as 64-bit numbers: many times faster to compile than as single bytes."""
     padded = data + b"\0" * (-len(data) % 8)
     words = ["0x%x" % word for (word,) in struct.iter_unpack("<Q", padded)]
     lines = [",".join(words[i : i + WORDS_PER_LINE]) for i in range(0, len(words), WORDS_PER_LINE)]
@@ -69,7 +69,7 @@ def image_array(name, data):
 
 
 def reads(parameter):
-    """What is added for a pointer to a const type, which a kernel does not write through."""
+    """Returns the flag of a pointer to a const type, through which a kernel does not write."""
     found = re.fullmatch(r"const [^*]+\*(?: ?(?:const|volatile|__restrict(?:__)?))*", parameter.said)
     return " | RILL_BUNDLE_ARG_READS" if found else ""
 
@@ -118,12 +118,12 @@ def c_file(names, unit, images, type_headers):
 
 
 def free_names(taken):
-    """Names for what a launch function has beside the kernel's own parameters."""
+    """Returns names for the parameters that a launch function has besides the kernel's own."""
     return [next(text for text in (name + "_" * i for i in itertools.count()) if text not in taken) for name in LOCALS]
 
 
 def wrapped(start, parameters):
-    """A function's head: its parameters one after another, lines below the first."""
+    """Returns a function's head: its parameters one after another, lines below the first."""
     text = ", ".join(p.replace(" ", "\0") for p in parameters)
     lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
     return start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {"
@@ -155,12 +155,13 @@ def launch_function(names, kernel):
 
 
 def known_type(text, own, trusted):
-    """Whether a program knows a type: one of C, of rill's, or a parameter of the template; any with headers of the user's."""
+    """Returns whether a program knows a type: one of C, of rill's, or a parameter of the template; any with headers of the
+    user's."""
     return trusted or notes.words_of(text) <= notes.C_TYPES | own
 
 
 def head_of(template, trusted):
-    """(parameters of a template without what only its source knows, "") or (None, why it cannot be declared)."""
+    """Returns (parameters of a template without what only its source knows, "") or (None, why it cannot be declared)."""
     own, head = set(), []
     for parameter in template.head:
         words = notes.words_of(parameter.kind) - {"class", "typename", "template", "auto", "<"}
@@ -173,7 +174,7 @@ def head_of(template, trusted):
 
 
 def argument_of(written, number, template, trusted):
-    """(type, name, how it is declared beside the template's parameters if only the launch knows its type)."""
+    """Returns (type, name, how it is declared beside the template's parameters if only the launch knows its type)."""
     dots = "..." if "..." in written else ""
     text = re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b|\.\.\.", " ", written)
     own = {parameter.name for parameter in template.head}
@@ -192,7 +193,7 @@ def argument_of(written, number, template, trusted):
 
 
 def template_function(names, template, type_headers):
-    """The launch function of a kernel template, in its namespaces."""
+    """Returns the launch function of a kernel template, in its namespaces."""
     head, why = head_of(template, bool(type_headers))
     if head is None:
         return "/* `%s`: no launch function, since %s. */\n" % (template.qualified(), why)

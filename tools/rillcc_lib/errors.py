@@ -1,4 +1,4 @@
-"""What ends a run of rillcc."""
+"""The error that ends a run of rillcc."""
 
 
 class RillccError(Exception):

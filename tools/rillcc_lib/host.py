@@ -22,8 +22,8 @@ X86_TARGETS = tuple(NEEDED)
 OLDEST, NEWEST = 15, 40  # versions of clang whose LLVM is known to do
 
 # Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
-# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.  Kernels
-# look at the same bytes as numbers of several types, as nvcc lets them.
+# trapping-math only say that no code reads errno and the exception flags, which lets loops vectorize. Kernels may access
+# the same bytes as several types, as with nvcc.
 FLAGS = """-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fPIC -fvisibility=hidden
     -fno-exceptions -fno-rtti""".split()
 # A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
@@ -60,7 +60,7 @@ OWN_TARGET = re.compile(r"\b(__)?target(__|_clones|_version)?\s*\(")
 
 @dataclass
 class Cut:
-    """What clang's first half and rillcc made of a source."""
+    """Output of clang's first half and rillcc for a source."""
 
     done: subprocess.CompletedProcess
     bitcode: str
@@ -79,7 +79,7 @@ class Levels:
 
 
 def find_clang(options):
-    """A clang++ whose LLVM can be loaded, and that LLVM; or why there is none."""
+    """Returns a clang++ whose LLVM can be loaded, and that LLVM; or why there is none."""
     if options.fibers:
         return None, None, "asked for"
     if options.cxx:
@@ -107,7 +107,7 @@ def find_clang(options):
 
 
 def read_text(path):
-    """The text of a file, nothing if there is none."""
+    """Returns the text of a file, nothing if there is none."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -116,7 +116,7 @@ def read_text(path):
 
 
 def runs_here(target):
-    """Whether this machine runs images for a target, as backends/cpu/machine.c finds out for itself."""
+    """Returns whether this machine runs images for a target, as backends/cpu/machine.c finds out for itself."""
     needed = NEEDED.get(target)
     if needed is None or platform.machine() != "x86_64":
         return target == platform.machine()
@@ -125,7 +125,7 @@ def runs_here(target):
 
 
 class Host:
-    """The compiler for the cpu, and what it makes of a source."""
+    """The compiler for the cpu, and its output for a source."""
 
     def __init__(self, toolchain):
         self.toolchain = toolchain
@@ -154,7 +154,7 @@ class Host:
         return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
 
     def native(self):
-        """The best target that this machine runs."""
+        """Returns the best target that this machine runs."""
         found = [target for target in self.targets() if runs_here(target)]
         if not found:
             text = "--target cpu:native: %s makes code for %s, and this is %s"
@@ -162,7 +162,7 @@ class Host:
         return found[-1]
 
     def form(self):
-        """How kernels run whose threads meet, and what it takes to make that fast."""
+        """Returns how kernels run whose threads synchronize, and what is needed to make that fast."""
         if self.clang:
             return "loops, made by %s" % os.path.basename(self.library.path)
         what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) makes loops" % OLDEST
@@ -190,7 +190,7 @@ class Host:
         return CHECK_FLAGS + (CLANG_CHECK_FLAGS if "__clang__" in self.macros else GCC_CHECK_FLAGS)
 
     def read(self):
-        """What the source holds, by the compiler's word; and the files that it is made of."""
+        """Returns the contents of the source as the compiler reports them, and the files that it consists of."""
         unit = self.read_notes()
         if self.toolchain.copy_files(self.files):
             self.main = [self.toolchain.compiled]
@@ -272,7 +272,7 @@ class Host:
         self.main = ["-include", toolchain.compiled, toolchain.path("plain.cc")]
 
     def find(self, name):
-        """The file and the line where a kernel seems to stand."""
+        """Returns the file and the line where a kernel seems to stand."""
         words = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\))?[^;{}()]*\b%s\s*\(" % name)
         for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
             found = words.search(read_text(path))
@@ -281,7 +281,8 @@ class Host:
         return self.toolchain.source, 1
 
     def names_of(self, kernel, count):
-        """How the parameters of a plain kernel seem to be written; it is only their names that are taken from there."""
+        """Returns how the parameters of a plain kernel seem to be written; it is only their names that are taken from
+        there."""
         known = self.kernels.templates.get(stacks.readable(kernel.symbol), [])
         if known:
             return notes.names_in(known[0].arguments, count)
@@ -291,8 +292,8 @@ class Host:
         return notes.names_in(parts, count)
 
     def tag_of(self, name):
-        """Whether a type seems to be declared as a struct or a union of this name.  What only `typedef struct {...} name`
-        declares is not: there C has no other name for it."""
+        """Returns whether a type seems to be declared as a struct or a union of this name.  What only `typedef struct {...}
+        name` declares is not: there C has no other name for it."""
         words = re.compile(r"(?<!enum )\b(struct|union)\b(?:[^;{}:=]|::)*?\b%s\s*(?:final\s*)?(?::[^;{}]*)?[{;]" % name)
         for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
             found = words.search(read_text(path))
@@ -311,7 +312,7 @@ class Host:
             stacks.refuse_recursion(symbols, kernel)
 
     def compile(self, target, output, depfile):
-        """Compiles the image for one target; gives the compiler's result, and a note for each kernel."""
+        """Compiles the image for one target; returns the compiler's result, and a note for each kernel."""
         if self.clang:
             return self.compile_regions(target, output, depfile)
         return self.compile_loops(target, output, depfile)
@@ -333,16 +334,17 @@ class Host:
         return done.stdout if done.returncode == 0 else None
 
     def first_half(self):
-        """What is not optimized by clang's first half is written as if it were to be, whatever the user's options say."""
+        """Returns the flags of clang's first half, which override the user's optimization level."""
         return STACK_FLAGS + ([] if self.thread_by_thread() else ["-O3"])
 
     def thread_by_thread(self):
-        """Why each thread of a kernel is to run by itself, whatever the kernel; "" if only those do that cannot be loops."""
+        """Returns why each thread of a kernel is to run by itself, whatever the kernel; "" if only those do that cannot be
+        loops."""
         options = self.toolchain.options
         return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
 
     def mathematics(self):
-        """The functions of rill/device/host_math.h take time to compile."""
+        """Returns the functions of rill/device/host_math.h take time to compile."""
         return ["-DRILL_MATHEMATICS=1"] if self.mentions(MATHEMATICS) else []
 
     def make_cut(self, levels, output, depfile):
@@ -365,7 +367,7 @@ class Host:
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS + CLANG_CHECK_FLAGS if options.check else LOOP_FLAGS)]
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
-        # Loops over threads have no line, and what becomes of a #pragma unroll is nothing that nvcc tells.
+        # Loops over threads have no line, and nvcc does not report the effect of a #pragma unroll.
         flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *self.cpu_options()]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
@@ -401,7 +403,7 @@ class Host:
         return self.link(target, assembly, output, done, Cut(done, "")), forms
 
     def find_meeting(self, assembly):
-        """The kernels whose threads may meet, by what the compiler made of them."""
+        """Returns the kernels whose threads may meet, by what the compiler made of them."""
         symbols = stacks.read(read_text(assembly), "")
         meeting = set()
         for kernel in self.toolchain.unit.kernels:
@@ -446,12 +448,14 @@ class Host:
         return linked
 
     def link_flags(self):
-        """What a sanitizer calls is in the program, which is built with it, too: a second runtime would not do."""
+        """The sanitizer's functions are in the program, which is also built with the sanitizer: a second runtime would
+        fail."""
         sanitized = any(option.startswith("-fsanitize=") for option in self.toolchain.options.cpu_options)
         return [flag for flag in LINK_FLAGS if not (sanitized and flag == "-Wl,-z,defs")]
 
     def mentions(self, words):
-        """Whether the source, or a header that is neither the system's nor this dialect's, has one of these words."""
+        """Returns whether the source, or a header that is neither the system's nor this dialect's, has one of these
+        words."""
         for path in self.files:
             if os.sep + os.path.join("rill", "device") + os.sep in path:
                 continue

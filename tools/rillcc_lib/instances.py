@@ -33,11 +33,11 @@ class Instance:
         return self.file if self.of_object else "%s:%d" % (self.file, self.line)
 
     def mark(self):
-        """(file, line) for compilers.  An object has no lines: no compiler is to show them."""
+        """Returns (file, line) for compilers.  An object has no lines: no compiler is to show them."""
         return (self.file + " (instances)", self.line) if self.of_object else (self.file, self.line)
 
     def function(self, prefix):
-        """The instance of FUNCTION that belongs to it, as C++ spells it; "" if none does."""
+        """Returns the instance of FUNCTION that belongs to it, as C++ spells it; "" if none does."""
         found = NAMED.fullmatch(self.spelling)
         return found.group(1)[: -len(found.group(2))] + FUNCTION + prefix + found.group(2) + found.group(3) if found else ""
 
@@ -47,7 +47,7 @@ class Instance:
 
 
 def c_name(spelling):
-    """A name in C for an instance: scale_float_4 for ns::scale<float, 4>."""
+    """Returns a name in C for an instance: scale_float_4 for ns::scale<float, 4>."""
     found = NAMED.fullmatch(spelling)
     text = found.group(2) + found.group(3) if found else spelling
     text = re.sub(r"\*(?=\s*(?:[,>*&)]|const\b))", " ptr ", text).replace("&", " ref ").replace("-", " minus ")
@@ -58,7 +58,7 @@ def c_name(spelling):
 
 
 def read_line(text, file, number):
-    """The instance of a line; None if it has none."""
+    """Returns the instance of a line; None if it has none."""
     text = re.sub(r"//.*|(^|\s)#.*", "", text).strip()
     if not text:
         return None
@@ -75,7 +75,7 @@ def read_line(text, file, number):
 
 
 def is_balanced(text):
-    """Whether each bracket has its other half; between others, < and > may be signs."""
+    """Returns whether each bracket is matched; between other brackets, < and > may be operators."""
     opened = []
     for c in re.sub(r"->|<=|>=|<<|'[^']*'", "", text):
         if c in "([" or (c == "<" and opened[-1:] in ([], ["<"])):
@@ -98,7 +98,7 @@ def read_list(path):
 
 
 def read_lists(paths):
-    """The instances of all lists, each with a name of its own."""
+    """Returns the instances of all lists, each with a name of its own."""
     found = {}
     for instance in (instance for path in paths for instance in read_list(path)):
         other = found.setdefault(instance.name, instance)
@@ -120,7 +120,7 @@ def refuse_same_name(instance, other):
 
 
 def read_objects(paths, prefix):
-    """The instances to which objects refer."""
+    """Returns the instances to which objects refer."""
     by_spelling, found = {}, objects.undefined(paths, FUNCTION)
     for symbol, said in zip(found, objects.demangle(found)):
         match = DEMANGLED.fullmatch(said)
@@ -202,7 +202,7 @@ def line_directive(instance):
 
 
 def lines(chosen):
-    """What the end of the source asks for."""
+    """Returns the lines at the end of the source."""
     return "".join("%sRILL_KERNEL_INSTANCE(%s, %s);\n" % (line_directive(i), i.name, i.spelling) for i in chosen)
 
 
@@ -219,7 +219,7 @@ def addresses(chosen, known, prefix):
 
 
 def declaration(template, prefix, with_defaults=False):
-    """(declaration of the function of a template's instances, end of its namespaces)."""
+    """Returns (declaration of the function of a template's instances, end of its namespaces)."""
     head = [p if with_defaults else dataclasses.replace(p, default="") for p in template.head]
     spaces = "".join("%s { " % space for space in template.namespaces)
     text = "%stemplate <%s> rill_kernel_ref *%s%s%s();" % (spaces, templates.declared_all(head), FUNCTION, prefix, template.name)

@@ -16,7 +16,7 @@ from . import flow, llvm, whole_rounds
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
-MANY = None  # a stride that is no constant
+MANY = None  # a stride that is not constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 NOT_ATOMIC = 0
@@ -99,7 +99,7 @@ class Interchange:
     # Loops
 
     def loops(self):
-        """The innermost ones that go back from one place."""
+        """Yields the innermost ones that go back from one place."""
         backs = {}
         for block, others in self.graph.items():
             for other in others if block in self.immediate else ():
@@ -120,7 +120,7 @@ class Interchange:
         return self.is_fit_for_all(loop)
 
     def is_fit_for_all(self, loop):
-        """Whether a round of a loop is one for all threads at once, if they all take part."""
+        """Returns whether a round of a loop can be executed for all threads at once, if they all take part."""
         lib = self.lib
         self.strides = {}
         ends = [self.m.terminator(block) for block in loop.blocks - {loop.latch} if len(self.graph[block]) > 1]
@@ -130,7 +130,8 @@ class Interchange:
         return makes and all(self.is_fit(loop, block, i) for block, i in inside)
 
     def is_carried(self, block, value):
-        """Whether a value differs between threads and goes from one round to the next, where the block is a loop's first."""
+        """Returns whether a value differs between threads and goes from one round to the next, where the block is a loop's
+        first."""
         return value in self.m.phis(block) and not self.is_uniform(value)
 
     def is_fit(self, loop, block, value):
@@ -160,7 +161,8 @@ class Interchange:
     # How far apart neighbours are
 
     def stride(self, loop, value):
-        """How much larger a value is in the next thread of a row, in the same round of the loop; of pointers in bytes."""
+        """Returns how much larger a value is in the next thread of a row, in the same round of the loop; of pointers in
+        bytes."""
         if value not in self.strides:
             self.strides[value] = 0  # of a loop's counter, unless something else says otherwise
             self.strides[value] = 0 if self.is_uniform(value) else self.find_stride(loop, value)
@@ -218,7 +220,7 @@ class Interchange:
     # The cut
 
     def place(self, loop):
-        """In front of what the last block does for all threads at once."""
+        """Returns the place before the operations that the last block does for all threads at once."""
         place = self.m.terminator(loop.latch)
         for value in reversed(self.instructions[loop.latch][:-1]):
             if self.m.opcode(value) not in PURE or not self.is_uniform(value):
@@ -227,7 +229,7 @@ class Interchange:
         return place
 
     def scatters(self):
-        """Whether the threads of a row store far apart from each other."""
+        """Returns whether the threads of a row store far apart from each other."""
         self.strides = {}
         stores = [i for inside in self.instructions.values() for i in inside if self.m.opcode(i) == llvm.STORE]
         for store in stores:

@@ -16,7 +16,7 @@ DIVISIONS = {llvm.UDIV, llvm.SDIV, llvm.UREM, llvm.SREM}
 
 
 class Module:
-    """Bitcode that was read, and what is often needed of it."""
+    """Bitcode that was read, with its often needed parts."""
 
     def __init__(self, library, path):
         self.lib = library
@@ -68,7 +68,7 @@ class Module:
         self.debug = {function for function in self.functions() if self.name(function).startswith("llvm.dbg.")}
 
     def used(self):
-        """The names of what stays although nothing in the module refers to it."""
+        """Returns the names of what stays although nothing in the module refers to it."""
         listed = self.lib.GetNamedGlobal(self.handle, USED)
         return [self.name(value) for value in self.operands(self.lib.GetInitializer(listed))] if listed else []
 
@@ -122,7 +122,7 @@ class Module:
         return self.lib.GetStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name)) is not None
 
     def no_memory(self):
-        """The attribute of functions that neither read nor write memory."""
+        """Returns the attribute of functions that neither read nor write memory."""
         return self.attribute("memory" if self.lib.GetEnumAttributeKindForName(b"memory", 6) else "readnone")
 
     @staticmethod
@@ -156,11 +156,11 @@ class Module:
         return [self.lib.GetOperand(call, i) for i in range(self.lib.GetNumArgOperands(call))]
 
     def callee(self, call):
-        """The function that a call names, or None."""
+        """Returns the function that a call names, or None."""
         return self.lib.IsAFunction(self.lib.GetCalledValue(call))
 
     def uses_no_memory(self, function):
-        """Whether a function neither reads nor writes memory, as far as its attributes say."""
+        """Returns whether a function neither reads nor writes memory, as far as its attributes say."""
         kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
         found = self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind) if kind else None
         if found is not None:
@@ -169,7 +169,7 @@ class Module:
         return bool(kind and self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind))
 
     def constant(self, value):
-        """The number that a value is, or None."""
+        """Returns the number that a value is, or None."""
         return self.lib.ConstIntGetZExtValue(value) if self.lib.IsAConstantInt(value) else None
 
     def text(self, value):
@@ -187,7 +187,7 @@ class Module:
         return self.chain(self.lib.GetFirstInstruction(block), self.lib.GetNextInstruction)
 
     def instructions(self, block):
-        """Those that do something: what is only there for a debugger decides about nothing."""
+        """Returns the instructions that have an effect: debug records do not affect any decision."""
         found = self.all_instructions(block)
         return [i for i in found if not (self.lib.IsACallInst(i) and self.callee(i) in self.debug)] if self.debug else found
 
@@ -197,7 +197,8 @@ class Module:
         self.lib.InsertIntoBuilder(builder, instruction)
 
     def place_of_calls(self, function):
-        """A place in the source for calls that rillcc adds: with debug information, LLVM wants one.  None without."""
+        """Returns a place in the source for calls that rillcc adds: with debug information, LLVM wants one.  None
+        without."""
         places = (self.lib.InstructionGetDebugLoc(i) for block in self.blocks(function) for i in self.instructions(block))
         return next((place for place in places if place), None)
 
@@ -210,7 +211,7 @@ class Module:
         return found
 
     def incoming(self, phi):
-        """(value, block) for each way into a phi's block."""
+        """Returns (value, block) for each way into a phi's block."""
         numbers = range(self.lib.CountIncoming(phi))
         return [(self.lib.GetIncomingValue(phi, i), self.lib.GetIncomingBlock(phi, i)) for i in numbers]
 
@@ -226,7 +227,7 @@ class Module:
         return [self.lib.GetInstructionParent(end) for end in ends if self.lib.IsATerminatorInst(end)]
 
     def redirect(self, block, old, new):
-        """Makes what went from a block to `old` go to `new`; phis are the caller's."""
+        """Redirects branches of a block from `old` to `new`; the caller updates the phis."""
         end = self.terminator(block)
         for i in range(self.lib.GetNumSuccessors(end)):
             if self.lib.GetSuccessor(end, i) == old:
@@ -239,7 +240,7 @@ class Module:
 
     def split(self, block, last, builder):
         """Moves what a block begins with, up to the instruction `last`, into a new block in front of it, which gets
-        what went to the block; gives the new one.  (Phis of what comes after name the block, so the end stays.)"""
+        what went to the block; returns the new one.  (Phis of what comes after name the block, so the end stays.)"""
         head = self.new_block(None, "", before=block)
         for other in self.predecessors(block):
             self.redirect(other, block, head)
@@ -254,7 +255,7 @@ class Module:
         return head
 
     def replace_phi(self, phi, changes, builder):
-        """Makes a phi anew with the ways that `changes`, a function of (value, block), gives."""
+        """Recreates a phi with the incoming pairs that `changes`, a function of (value, block), returns."""
         lib = self.lib
         lib.PositionBuilderBefore(builder, phi)
         new = lib.BuildPhi(builder, lib.TypeOf(phi), b"")
@@ -266,7 +267,7 @@ class Module:
         return new
 
     def copy_blocks(self, function, blocks, builder):
-        """Copies blocks; gives the copies of blocks and of values.  The copies of phis have no ways yet."""
+        """Copies blocks; returns the copies of blocks and of values.  The copies of phis have no ways yet."""
         lib = self.lib
         copies = {block: self.new_block(function, "") for block in blocks}
         for block in blocks:

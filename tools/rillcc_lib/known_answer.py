@@ -37,7 +37,8 @@ int main(void) {
 
 
 def divides_right(toolchain, compiler, flags, name):
-    """Whether loops that the compiler makes with these flags divide right; false if that cannot be found out here."""
+    """Returns whether loops that the compiler makes with these flags divide right; false if that cannot be found out
+    here."""
     source, program = toolchain.path(name + ".c"), toolchain.path(name)
     with open(source, "w", encoding="utf-8") as file:
         file.write(PROGRAM)

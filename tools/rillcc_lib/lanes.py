@@ -1,4 +1,4 @@
-"""Shuffles by a constant distance: what a thread gets is read where the lane that has it keeps it.
+"""Shuffles by a constant distance: a thread reads its result from the place where the other lane keeps the value.
 
 A shuffle is otherwise a loop of its own, which writes for each thread what it gets into an array (rill_sched_shuffle32).
 Where all threads of the block are there, and the distance is a constant, the region after the shuffle reads the element
@@ -25,11 +25,11 @@ class Lanes(Loops):
         self.own = {}  # slot: the array of a warp that stands for it in a group of regions (strips.py), and the type
 
     def find_read_in_place(self):
-        """The shuffles of which each thread reads what it gets where it is; only if no thread may have ended."""
+        """Returns the shuffles whose results are read in place; none if a thread may have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
 
     def exchange_arguments(self, call):
-        """What is given to a sync, as it is kept."""
+        """Returns the arguments of a sync, as they are kept."""
         arguments = self.m.arguments(call)
         return [self.exchanged.get(call, arguments[0]), *arguments[1:]] if arguments else []
 
@@ -50,19 +50,19 @@ class Lanes(Loops):
         return not self.writes_slot(region, self.shared_slots.get(value, value))
 
     def writes_slot(self, region, key):
-        """Whether threads write to a slot in a region, or as they leave it: others may not have read it yet."""
+        """Returns whether threads write to a slot in a region, or as they leave it: others may not have read it yet."""
         inside = (value for block in region.blocks for value in self.c.instructions[block])
         if any(self.shared_slots.get(value, value) == key and value not in self.cut_phis for value in inside):
             return True
         return any(key in self.m.phis(other.entry) for other in region.exits)
 
     def constants(self, call):
-        """Of a shuffle: its kind, by how much, and the width; None if these are no constants."""
+        """Returns the kind, distance and width of a shuffle; None if these are not constants."""
         kind, by, width = [self.m.constant(argument) for argument in self.m.arguments(call)[1:4]]
         return None if None in (kind, by, width) or width & (width - 1) or not width else (kind, by, min(width, LANES))
 
     def way(self, call):
-        """The same, if it can be read in place."""
+        """Returns the same, if the result can be read in place."""
         kind, by, width = self.constants(call) or (SHUFFLE_FROM, 0, 0)
         by = by if by < width else 0
         return None if kind == SHUFFLE_FROM or (kind == SHUFFLE_XOR and by & (by - 1)) else (kind, by, width)
@@ -71,7 +71,7 @@ class Lanes(Loops):
         return self.read_lane(region, value) if self.in_place.get(value) is region else super().bring(region, value)
 
     def read_lane(self, region, call):
-        """What a thread gets; the builder stands where the region's values are read."""
+        """Builds a thread's result; the builder stands where the region's values are read."""
         block = self.lib.GetInstructionParent(region.import_end)
         there = set(self.m.instructions(block))
         value = self.build_read_lane(region, call)
@@ -109,19 +109,19 @@ class Lanes(Loops):
     # What a sync is for
 
     def those(self):
-        """What says who takes part, if that may not be all."""
+        """Builds the argument that names the participating lanes, or a null pointer if all take part."""
         if not self.needs_next:
             return self.lib.ConstNull(self.m.pointer)
         return self.call("rill_sched_those", self.next, self.state[2])
 
     def act(self, target, first, end, those, number):
-        """Does what a sync is for: exchanges values."""
+        """Performs the exchange of a sync."""
         arguments = self.act_arguments(target.sync)
         if arguments and target.sync not in self.in_place:
             self.act_with(target.sync, arguments, first, end, those, number)
 
     def act_arguments(self, call):
-        """The function that does what a sync is for, and the places and the kinds of what it gives and takes."""
+        """Returns the function that does what a sync is for, and the places and the kinds of what it gives and takes."""
         sync = SYNC_POINTS[self.c.marker(call)]
         if not sync.helper:
             return None
@@ -152,8 +152,8 @@ class Lanes(Loops):
     # Warp by warp (strips.py)
 
     def find_sources(self):
-        """Of each shuffle of a warp's own values by a constant: the type of what is given, and the lanes that the lanes of
-        a whole warp read."""
+        """Returns, for each shuffle of a warp's own values by a constant, the type of the value and the lanes that the
+        lanes of a whole warp read."""
         self.sources = {}
         for call, value in self.exchanged.items():
             if self.constants(call) and value in self.c.block_of and value in self.c.varying:
@@ -182,7 +182,7 @@ class Lanes(Loops):
         return place
 
     def warp_of(self, value, wide):
-        """Where a value of the warp is kept that begins with the thread of number `wide`."""
+        """Returns where a value of the warp is kept that begins with the thread of number `wide`."""
         slot, kind, _ = self.slot(value)
         return self.own[slot][0] if slot in self.own else self.element(kind, slot, wide)
 

@@ -1,7 +1,7 @@
 """Lists the launches with <<< >>> of a CUDA source as instances of kernel templates, in the form that --instances reads.
 
-The preprocessor resolves macros and conditions first.  What depends on the parameters of a template, or on a variable of
-a function, is listed in a comment: no line of a list can say it."""
+The preprocessor resolves macros and conditions first.  A launch that depends on the parameters of a template, or on a
+variable of a function, is listed in a comment, because no line of a list can express it."""
 
 import os
 import re
@@ -39,7 +39,7 @@ class Launch:
 
 
 def preprocess(toolchain):
-    """The text of the source with macros resolved.  A header that is not here is taken for an empty one."""
+    """Returns the text of the source with macros resolved.  A header that is not here is taken for an empty one."""
     folder = toolchain.path("missing/1/2/3/4")  # "../../common.h" stays in that of rillcc
     os.makedirs(folder)
     flags = ["-x", "c++", *toolchain.common, *toolchain.instead_of_cuda(), "-DRILL_NOTES=1", "-w", "-I", folder, "-E"]
@@ -58,7 +58,7 @@ def preprocess(toolchain):
 
 
 class Reader:
-    """Goes through the tokens of a source, and knows what the names mean at each."""
+    """Scans the tokens of a source, and keeps the meaning of names at each."""
 
     def __init__(self, tokens, kernels):
         self.tokens = tokens
@@ -150,14 +150,14 @@ class Reader:
     # Names at a launch
 
     def find(self, name):
-        """(scope, meaning) of a name; (None, None) if nothing here declares it."""
+        """Returns (scope, meaning) of a name; (None, None) if nothing here declares it."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope, scope.names[name]
         return (None, self.head[name]) if name in self.head else (None, None)
 
     def resolve(self, tokens, reasons, depth=0):
-        """The text of tokens as a list can have it; adds to `reasons` why it cannot."""
+        """Returns the text of tokens as a list can have it; adds to `reasons` why it cannot."""
         parts = []
         for i, token in enumerate(tokens):
             text = token.text
@@ -182,7 +182,7 @@ class Reader:
         return joined([templates.Token(part, "", 0) for part in parts])
 
     def qualified(self, name):
-        """The kernel of that name as the launch finds it."""
+        """Returns the kernel of that name as the launch finds it."""
         space = self.scopes[-1].namespace.split("::") if self.scopes[-1].namespace else []
         for count in range(len(space), -1, -1):
             candidate = "::".join([*space[:count], name])
@@ -208,7 +208,7 @@ class Reader:
         self.launches.append(("%s:%d" % (os.path.normpath(found.file), found.line), "" if why else line, why))
 
     def with_arguments(self, name, arguments):
-        """(the line of a launch, why a list cannot have it)."""
+        """Returns (the line of a launch, why a list cannot have it)."""
         reasons = {}
         line = "%s<%s>" % (name, ", ".join(self.resolve(part, reasons) for part in split(arguments)))
         if reasons:
@@ -219,7 +219,7 @@ class Reader:
         return line, ""
 
     def before(self, i):
-        """What stands before <<<: NAME or NAME<arguments>, or else an expression, which has no name."""
+        """Returns what stands before <<<: NAME or NAME<arguments>, or else an expression, which has no name."""
         tokens, end = self.tokens, i
         arguments: Optional[list] = None
         if i and tokens[i - 1].text == ">":
@@ -232,7 +232,7 @@ class Reader:
         return Launch(name, arguments, tokens[i].file, tokens[i].line)
 
     def is_of_name(self, first, end):
-        """Whether the token before `first` belongs to the name that ends at `end`."""
+        """Returns whether the token before `first` belongs to the name that ends at `end`."""
         word = self.tokens[first - 1]
         if word.text == "::":
             return True
@@ -243,7 +243,7 @@ class Reader:
         return tokens[k].text == "<" and tokens[k - 1].is_name() and closing_angle(tokens, k) == end
 
     def through_variable(self, found, meaning):
-        """The kernel of `auto kernel = scale<float, 4>;`."""
+        """Returns the kernel of `auto kernel = scale<float, 4>;`."""
         value = [token for token in meaning if token.text != "&"]
         at = next((i for i, token in enumerate(value) if token.text == "<"), len(value))
         if not value or closing_angle(value, at) not in (len(value) - 1, len(value)):
@@ -267,12 +267,12 @@ class Reader:
 
 
 def is_type(tokens):
-    """Whether tokens are surely a type: no parentheses are to be put around them."""
+    """Returns whether tokens are certainly a type, around which no parentheses may be put."""
     return not any(re.match(r"\d", token.text) or token.text in ("+", "-", "/", "%", "?", "<<", "(") for token in tokens)
 
 
 def text(toolchain):
-    """The list."""
+    """Returns the list."""
     tokens = templates.tokens_of(preprocess(toolchain), toolchain.device_headers)
     launches = Reader(tokens, templates.find(tokens)).read()
     places, comments = {}, []

@@ -1,4 +1,4 @@
-"""Tells what is inside a file: bundles in what rillcc wrote or in what was built with it, or a bare image."""
+"""Lists the contents of a file: bundles in output of rillcc or in files built with it, or a bare image."""
 
 import re
 import struct
@@ -22,11 +22,11 @@ BASIC_SIZES.update({"%sint%d_t" % (sign, bits): bits // 8 for sign in ("", "u") 
 
 @dataclass
 class Listing:
-    """What one bundle or image holds."""
+    """The contents of one bundle or image."""
 
     name: str
     images: list = field(default_factory=list)  # (target, bytes)
-    kernels: list = field(default_factory=list)  # (name, [(argument, size)]), or (name, None) if it does not tell
+    kernels: list = field(default_factory=list)  # (name, [(argument, size)]), or (name, None) if the image has no sizes
 
     def text(self):
         lines = ["%s: %s, %s" % (self.name, count(self.images, "image"), count(self.kernels, "kernel"))]
@@ -46,7 +46,7 @@ def count(things, word):
 
 
 def size_of(text):
-    """The size in bytes of a C type, or the type itself where only a compiler knows."""
+    """Returns the size in bytes of a C type, or the type itself where only a compiler knows."""
     words = text.replace("*", " * ").split()
     if "*" in words:
         return 8
@@ -120,21 +120,21 @@ class Elf:
         return names[section[0] :].split(b"\0")[0].decode("utf-8", "replace")
 
     def contents(self, name):
-        """The bytes of each section of that name."""
+        """Returns the bytes of each section of that name."""
         return [self.content(section) for section in self.sections if self.name_of(section) == name]
 
     def is_writable(self, index):
         return index < len(self.sections) and bool(self.sections[index][2] & SHF_WRITE)
 
     def sized_symbols(self, table):
-        """(name, info, other, section, value, size) of each symbol of a table."""
+        """Yields (name, info, other, section, value, size) of each symbol of a table."""
         strings = self.content(self.sections[table[6]]) if table[6] < len(self.sections) else b""
         for name, *rest in struct.iter_unpack("<IBBHQQ", trim(self.content(table), 24)):
             end = strings.find(b"\0", name)
             yield strings[name : max(end, name)].decode("utf-8", "replace"), *rest
 
     def symbols(self, table):
-        """(name, info, other, section, value) of each symbol of a table."""
+        """Yields (name, info, other, section, value) of each symbol of a table."""
         for symbol in self.sized_symbols(table):
             yield symbol[:5]
 
@@ -290,7 +290,7 @@ def read_elf(name, data):
 
 
 def read(path):
-    """Gives a Listing for each bundle or image in a file."""
+    """Returns a Listing for each bundle or image in a file."""
     try:
         with open(path, "rb") as file:
             data = file.read()

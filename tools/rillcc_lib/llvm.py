@@ -277,14 +277,14 @@ LETTERS = {"p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "
 
 
 def which_clang(name):
-    """The clang of that name on the PATH, past links to programs that run one, as ccache has them: a library and a linker
-    are looked for beside it."""
+    """Returns the clang of that name on the PATH, past links to programs that run one, as ccache has them: a library and a
+    linker are looked for beside it."""
     found = (shutil.which(name, path=folder) for folder in os.get_exec_path())
     return next((path for path in found if path and "clang" in os.path.basename(os.path.realpath(path))), None)
 
 
 def find_library(clang):
-    """The libLLVM that this clang is linked with, or None: some are linked with all of it inside."""
+    """Returns the libLLVM that this clang is linked with, or None: some are linked with all of it inside."""
     folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
     version = re.search(r"-(\d+)$", os.path.realpath(clang)) or re.search(r"llvm-(\d+)", folder)
     places = [os.path.join(folder, "lib", "libLLVM*.so*"), os.path.join(folder, "lib64", "libLLVM*.so*")]
@@ -299,7 +299,7 @@ def find_library(clang):
     return None
 
 
-# What LLVM 15 has under another name, or not at all: then it is only the optimizer that knows less.
+# Functions that LLVM 15 has under another name, or lacks: without them only the optimizer knows less.
 OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None, "GetIsDisjoint": None}
 
 

@@ -39,7 +39,7 @@ class Loops(Slots):
     # The loop over the threads
 
     def open_region(self, region):
-        """Makes the blocks in front of a region: its head, and what counts the threads."""
+        """Makes the blocks in front of a region: its head, and the thread counter."""
         m = self.m
         region.head = self.new_block("region%d" % region.number)
         region.tail = self.new_block("region%d.tail" % region.number)
@@ -117,14 +117,14 @@ class Loops(Slots):
             self.branch_if(self.build("ICmp", llvm.NE, more, self.m.number(0)), rows, region.tail)
 
     def place_of(self, first):
-        """The number and the indices of a thread: t, x, y and z."""
+        """Returns the number and the indices of a thread: t, x, y and z."""
         size_x, size_y, _ = self.c.size
         line = self.build("UDiv", first, size_x)
         return [first, self.build("URem", first, size_x), self.build("URem", line, size_y), self.build("UDiv", line, size_y)]
 
     def find_few(self, region):
-        """What threads do something in a region that is nothing but `if (threadIdx.x < e)` with a uniform e, or
-        `if (threadIdx.x % 32 == e)` with constants.  None else."""
+        """Returns which threads do something in a region that is only `if (threadIdx.x < e)` with a uniform e, or `if
+        (threadIdx.x % 32 == e)` with constants. Returns None otherwise."""
         c, lib = self.c, self.lib
         entry, end = region.entry, self.m.terminator(region.entry)
         if not region.uniform or (region.ends and region.exits) or not region.is_static():
@@ -163,11 +163,12 @@ class Loops(Slots):
         return Few(way, c.marker(index), predicate, limit, every, [i for i in idle if not self.stays_inside(i, region)])
 
     def is_index(self, value):
-        """Whether a value is an index by which few threads may be chosen."""
+        """Returns whether a value is an index by which few threads may be chosen."""
         return bool(self.lib.IsAInstruction(value)) and self.c.marker(value) in ("rill_ir_thread_x", "rill_ir_thread")
 
     def find_every(self, masked, equals):
-        """Of `index & mask` and a number: the name of the index, the mask, the number.  None of anything else."""
+        """Returns, for `index & mask` and a number, the name of the index, the mask and the number. Returns None for
+        anything else."""
         mask = self.m.constant(self.lib.GetOperand(masked, 1)) if self.m.is_binary(masked, llvm.AND) else None
         equals = self.m.constant(equals)
         if mask is None or equals is None or mask & (mask + 1) or not 0 < mask < MOST_THREADS or equals > mask:
@@ -176,7 +177,7 @@ class Loops(Slots):
         return (self.c.marker(index), mask, equals) if self.is_index(index) else None
 
     def first(self, few, x, t):
-        """The first index of a row, which begins at x, that does something, and how far the next one is."""
+        """Returns the first index of a row, which begins at x, that does something, and how far the next one is."""
         if not few.every:
             return x, 1
         name, mask, equals = few.every
@@ -185,7 +186,8 @@ class Loops(Slots):
         return self.build("Add", x, away), mask + 1
 
     def idle(self, region, block):
-        """Of a block in which a thread leaves a region with no trace but values that are uniform: these.  None else."""
+        """Returns the uniform values of a block in which a thread leaves a region without any other effect. Returns None
+        otherwise."""
         c = self.c
         plain = []
         if c.owner[block] is region and block != region.entry:
@@ -203,13 +205,13 @@ class Loops(Slots):
         return plain
 
     def stays_inside(self, value, region):
-        """Whether a value is used in a region only, and by no other one's phis."""
+        """Returns whether a value is used in a region only, and by no other one's phis."""
         c = self.c
         users = [user for user in self.m.users(value) if user in c.block_of]
         return all(c.owner[c.block_of[user]] is region and user not in self.cut_phis for user in users)
 
     def is_early(self, region, value):
-        """Whether a value can be computed before the threads of a region start."""
+        """Returns whether a value can be computed before the threads of a region start."""
         c = self.c
         if value not in c.block_of:
             return value not in c.varying
@@ -220,7 +222,7 @@ class Loops(Slots):
         return self.m.opcode(value) in PURE and all(self.is_early(region, o) for o in self.m.operands(value))
 
     def early(self, region, value):
-        """That value; the builder stands where it is wanted."""
+        """Builds that value; the builder stands where it is needed."""
         c = self.c
         if value not in c.block_of:
             return value
@@ -236,7 +238,7 @@ class Loops(Slots):
         return copy
 
     def limit(self, region, few):
-        """Up to which index threads are below, if there is a limit; the builder stands where it is wanted."""
+        """Builds the index below which threads are active, if there is a limit; the builder stands where it is needed."""
         for other in few.others:
             self.store_value(self.early(region, other), self.slot(other)[0])
         if few.every:

@@ -1,5 +1,5 @@
-"""Reads what a source holds from an object that the host compiler made of it with RILL_NOTES: the kernels, and their
-parameters by the compiler's own word (rill/device/host_kernels.h)."""
+"""Reads the contents of a source from an object that the host compiler made of it with RILL_NOTES: the kernels, and their
+parameters as the compiler reports them (rill/device/host_kernels.h)."""
 
 import re
 import struct
@@ -29,7 +29,7 @@ CUDA_TYPES["__nv_bfloat162"] = "rill_bfloat162"
 OWN_TYPES = dict.fromkeys(CUDA_TYPES.values(), "rill/device/vectors.h")
 OWN_TYPES.update({"rill_half": "rill/device/half.h", "rill_bfloat16": "rill/device/half.h"})
 CUDA_TYPES["dim3"] = "rill_dim3"
-INDEX_TYPES = {name: CUDA_TYPES[name] for name in ("uint3", "dim3")}  # there without rill/device/cuda_names.h, too
+INDEX_TYPES = {name: CUDA_TYPES[name] for name in ("uint3", "dim3")}  # also known without rill/device/cuda_names.h
 C_TYPES |= {"rill_dim3", *OWN_TYPES}
 
 
@@ -53,7 +53,7 @@ class Kernel:
 
 @dataclass
 class Unit:
-    """What one source holds."""
+    """The contents of one source."""
 
     kernels: list = field(default_factory=list)
     plain: list = field(default_factory=list)  # symbols of kernels that nothing registers
@@ -62,14 +62,14 @@ class Unit:
     functions: dict = field(default_factory=dict)  # symbols to which programs refer, by the kernel's name
 
     def type_headers(self):
-        """Gives the headers of rill that declare types which the kernels and their templates take."""
+        """Returns the headers of rill that declare types which the kernels and their templates take."""
         types = [parameter.type for kernel in self.kernels for parameter in kernel.parameters]
         types += [text for several in self.templates.values() for template in several for text in template.arguments]
         words = {word for text in types for word in re.findall(r"\w+", text)}
         return sorted({OWN_TYPES[word] for word in words & OWN_TYPES.keys()})
 
     def tags(self):
-        """Gives the structs and unions of the source that kernels take pointers to: "struct point"."""
+        """Returns the structs and unions of the source that kernels take pointers to: "struct point"."""
         types = [p.type for kernel in self.kernels for p in kernel.parameters]
         return sorted({tag for text in types for tag in re.findall(r"\b(?:struct|union) \w+", text)})
 
@@ -79,7 +79,7 @@ def text_of(data):
 
 
 def split_commas(text):
-    """The parts of a list between its commas, but for those inside brackets."""
+    """Returns the parts of a list between its commas, but for those inside brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([{<") - (c in ")]}>")
@@ -92,7 +92,7 @@ def split_commas(text):
 
 @dataclass
 class Known:
-    """What else is known of a source: by its text, of which the compiler's words are not enough for a C program."""
+    """Facts from the text of a source, where the compiler's report is not enough for a C program."""
 
     type_headers: bool = False  # the user names headers that declare its types
     cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)  # of those names that are rill's, not the source's own
@@ -101,7 +101,7 @@ class Known:
 
 
 def type_for_c(source, said, known):
-    """The name that a C program has for a type; empty if it has none."""
+    """Returns the name that a C program has for a type; empty if it has none."""
     if source and words_of(source) <= C_TYPES:
         return tidy(source)
     own = re.sub(r"\w+", lambda word: known.cuda_types.get(word[0], word[0]), said)
@@ -149,7 +149,7 @@ def read_parameter(number, written, note, known, refuse):
     return Parameter(name, type_for_c(simple, said, known), size, alignment, said)
 
 
-# What GCC calls the types of C, and what everybody else does.
+# GCC's names of C types, and the usual names.
 GCC_TYPES = [("long long unsigned int", "unsigned long long"), ("long unsigned int", "unsigned long")]
 GCC_TYPES += [("short unsigned int", "unsigned short"), ("long long int", "long long"), ("long int", "long")]
 GCC_TYPES += [("short int", "short")]
@@ -160,7 +160,7 @@ def words_of(text):
 
 
 def tidy(text):
-    """A C type as people write it: `const float *`."""
+    """Returns a C type as people write it: `const float *`."""
     text = re.sub(r"\s*\*\s*", " *", text.replace("_Bool", "bool")).replace("* *", "**")
     while "* *" in text:
         text = text.replace("* *", "**")
@@ -168,7 +168,7 @@ def tidy(text):
 
 
 def read_types(data, position, count):
-    """(size, alignment, kind, what the compiler says) of each parameter."""
+    """Yields (size, alignment, kind, what the compiler says) of each parameter."""
     for i in range(count):
         size, alignment, kind, said = TYPE.unpack_from(data, position + i * TYPE.size)
         found = re.search(r"\[(?:with )?T = (.*?)\]$", text_of(said))
@@ -210,7 +210,7 @@ def read_note(data, position, known, symbol=""):
 
 
 def pointers(elf, number):
-    """The symbol that each relocated word of a section points to: offset: symbol."""
+    """Returns the symbol that each relocated word of a section points to: offset: symbol."""
     found = {}
     for section in elf.sections:
         if section[1] != SHT_RELA or section[7] != number or section[6] >= len(elf.sections):

@@ -1,4 +1,4 @@
-"""Reads the objects of a program, alone or in archives: the symbols that they leave undefined, and what C++ calls these."""
+"""Reads the objects of a program, alone or in archives: the symbols that they leave undefined, and their C++ names."""
 
 import os
 import re
@@ -13,7 +13,7 @@ ARCHIVE, THIN = b"!<arch>\n", b"!<thin>\n"
 
 
 def members(path, data):
-    """(name, content) of the files in an archive; of a thin one, the files lie beside it."""
+    """Yields (name, content) of the files in an archive; of a thin one, the files lie beside it."""
     thin, at, names = data.startswith(THIN), 8, b""
     while at + 60 <= len(data):
         name, size = data[at : at + 16].rstrip(b" "), int(data[at + 48 : at + 58])
@@ -44,7 +44,7 @@ def read_bytes(path):
 
 
 def objects(path):
-    """(name, content) of each object in a file."""
+    """Returns (name, content) of each object in a file."""
     data = read_bytes(path)
     if not data.startswith((ARCHIVE, THIN)):
         return [(path, data)]
@@ -55,7 +55,7 @@ def objects(path):
 
 
 def symbols(path, data, word):
-    """(defined, undefined) names of an object's symbols that have a word in them."""
+    """Returns (defined, undefined) names of an object's symbols that have a word in them."""
     if data[:4] != b"\x7fELF":
         raise RillccError("it is no ELF object: if it was compiled with -flto, compile it without", path)
     defined, undefined = set(), set()
@@ -75,7 +75,8 @@ def symbols(path, data, word):
 
 
 def undefined(paths, word):
-    """The symbols with a word in them that the files together leave undefined, each with the file that refers to it."""
+    """Returns the symbols with a word in them that the files together leave undefined, each with the file that refers to
+    it."""
     found, defined = {}, set()
     for name, data in (item for path in paths for item in objects(path)):
         here, missing = symbols(name, data, word)
@@ -94,7 +95,7 @@ def find_demangler():
 
 
 def demangle(names):
-    """What C++ calls the symbols."""
+    """Returns the C++ names of the symbols."""
     names = list(names)
     if not names:
         return []

@@ -14,7 +14,7 @@ ELF = b"\x7fELF"
 
 
 def canonical(target):
-    """Gives a target as AMD writes it, its features in their order: gfx90a:sramecc+:xnack-; None if it is none."""
+    """Returns a target as AMD writes it, its features in their order: gfx90a:sramecc+:xnack-; None if it is none."""
     name, *features = target.split(":")
     text = ":".join([name, *sorted(features)])
     return text if re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?(:sramecc[+-])?(:xnack[+-])?", text) else None
@@ -29,7 +29,7 @@ def check_format(data):
 
 
 def entries(data):
-    """Gives target and bytes of each code object in a container; raises ValueError if it is not a sound one.
+    """Returns target and bytes of each code object in a container; raises ValueError if it is not a sound one.
 
     The container: magic, 64-bit count, then per entry offset, size, length of its name and the name, such as
     hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+."""
@@ -59,7 +59,7 @@ def entries(data):
 
 
 def extract(data, arch):
-    """Gives the code object for `arch`, and for its features if it names some; raises ValueError if `data` is not a
+    """Returns the code object for `arch`, and for its features if it names some; raises ValueError if `data` is not a
     sound container with one inside.  A bare code object is taken as it is."""
     if data.startswith(ELF):
         return data

@@ -1,6 +1,5 @@
-"""PTX that was made elsewhere, in files, for machines that have no compiler for NVIDIA's GPUs: `--write-ptx`, `--read-ptx`.
-
-The first line of each is a comment with a hash of what it was made of, so PTX of another source is never taken."""
+"""Files of PTX that was compiled elsewhere, for machines without a compiler for NVIDIA's GPUs: `--write-ptx`, `--read-ptx`.
+The first line of each is a comment with a hash of its inputs, so PTX of another source is never used."""
 
 import glob
 import hashlib
@@ -10,7 +9,8 @@ from .errors import RillccError
 
 
 def key(toolchain):
-    """A hash of the source, the headers of its own, those of the dialect, and the options that matter: no machine's."""
+    """Returns a hash of the source, the headers of its own, those of the dialect, and the options that matter: no
+    machine's."""
     sources = {os.path.realpath(path) for path in toolchain.host.files if not path.startswith("/usr/")}
     sources |= {os.path.realpath(toolchain.source)}
     sources = {path for path in sources if os.path.dirname(path) != os.path.realpath(toolchain.device_headers)}
@@ -46,7 +46,7 @@ def write(toolchain, images):
 
 
 def read(toolchain):
-    """(target, PTX) for the source, newest GPU last."""
+    """Returns (target, PTX) for the source, newest GPU last."""
     found, wanted = [], first_line(toolchain)
     for path in sorted(glob.glob(os.path.join(glob.escape(toolchain.options.read_ptx), stem(toolchain.options) + ".ptx_*.ptx"))):
         with open(path, "rb") as file:

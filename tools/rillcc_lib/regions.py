@@ -39,7 +39,7 @@ INTERCHANGE = "rill_ir_interchange"
 @dataclass(frozen=True)
 class SyncPoint:
     waits: int
-    helper: str = ""  # of the header: what is done when they have met
+    helper: str = ""  # of the header: the function that is called after synchronization
     mask: Optional[int] = None  # the argument that says which lanes
 
 
@@ -61,7 +61,7 @@ MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
 
 
 class Refused(Exception):
-    """Why a kernel cannot be cut."""
+    """The reason why a kernel cannot be cut."""
 
 
 def require(condition, invariant):
@@ -84,7 +84,7 @@ class Region:
     leaves: dict = field(default_factory=dict)  # of such a one: a block on a way out of it, and the region it leads to
 
     def is_static(self):
-        """Whether it is known where all threads that leave it go on, uniform."""
+        """Returns whether it is known where all threads that leave it go on, uniform."""
         if self.scalar:
             return True
         return self.uniform and (not self.exits or (len(self.exits) == 1 and self.exits[0].uniform))
@@ -144,7 +144,7 @@ class Finder:
         free = [self.is_free(block) for block in self.sync_points]
         self.meets, self.inside = not all(free), any(free)  # whether threads wait for each other; or go innermost in a loop
 
-    # What every thread starts from
+    # Values from which every thread starts
 
     def calls(self, name):
         marker = self.m.function(name)
@@ -181,7 +181,7 @@ class Finder:
                     self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
 
     def take_whole_warps(self):
-        """Makes conditions about warps no matter of where threads meet."""
+        """Makes synchronization independent of conditions on warps."""
         if not whole_warps.is_for(self.m, self.function):
             return
         masks = {name: point.mask for name, point in SYNC_POINTS.items() if point.waits in (WARP, WARP_ANY)}
@@ -191,7 +191,7 @@ class Finder:
             self.find_uniform()
 
     def choose_interchanges(self):
-        """Takes away the cuts of loops to which threads may not all come at the same time."""
+        """Removes the cuts of loops to which threads may not all come at the same time."""
         places = [block for block in self.sync_points if self.is_free(block)]
         if not places:
             return
@@ -204,7 +204,7 @@ class Finder:
         self.read()
 
     def is_free(self, block):
-        """Whether a block ends in a cut where nobody waits."""
+        """Returns whether a block ends in a cut where nobody waits."""
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == FREE
 
@@ -216,7 +216,7 @@ class Finder:
                 self.lib.SetOperand(call, i, self.lib.BuildFreeze(self.builder, argument, b""))
 
     def marker(self, instruction):
-        """The name of the function of MARKERS that is called; else None."""
+        """Returns the name of the function of MARKERS that is called; else None."""
         if not self.lib.IsACallInst(instruction):
             return None
         callee = self.m.callee(instruction)
@@ -242,7 +242,8 @@ class Finder:
         self.syncing = flow.reachable(self.predecessors, list(self.sync_points))
 
     def postdominators(self, graph):
-        """Of a graph in which some go around for ever, which is left at its sync_points then."""
+        """Returns the postdominators of a graph in which some nodes loop forever; such a loop counts as left at its
+        sync_points."""
         exits = [block for block, others in graph.items() if not others]
         leaving = flow.reachable(flow.reverse(graph), exits)
         exits += [block for block in graph if block not in leaving and block in self.sync_points]
@@ -251,16 +252,16 @@ class Finder:
     # What is the same for all threads
 
     def is_outside(self, value):
-        """Whether a value was there before the threads started, or is a constant."""
+        """Returns whether a value was there before the threads started, or is a constant."""
         return value not in self.block_of
 
     def is_pure_call(self, call):
-        """Whether a call gives the same for the same, and does nothing else."""
+        """Returns whether a call gives the same for the same, and does nothing else."""
         callee = self.m.callee(call)
         return bool(callee) and not self.marker(call) and self.m.uses_no_memory(callee)
 
     def is_argument_load(self, instruction):
-        """Whether it reads the memory of the arguments, which nobody writes while the kernel runs."""
+        """Returns whether it reads the memory of the arguments, which nobody writes while the kernel runs."""
         if self.m.opcode(instruction) != llvm.LOAD or self.lib.GetVolatile(instruction):
             return False
         return self.base(self.lib.GetOperand(instruction, 0)) in self.argument_memory
@@ -271,7 +272,7 @@ class Finder:
         return pointer
 
     def find_argument_memory(self):
-        """The block, its grid, the array of pointers to arguments, and what those point to; not the block's dynamic
+        """Returns the block, its grid, the array of pointers to arguments, and what those point to; not the block's dynamic
         shared memory, whose place stands beside them."""
         depths = {self.lib.GetParam(self.function, 0): 0}
         for value in self.m.instructions(self.start):
@@ -332,14 +333,14 @@ class Finder:
                 changed = True
 
     def names_some(self, block):
-        """Whether a block ends in a function of the warp whose mask is data: lanes of other masks may be in another round
-        of a loop, even if all come here equally often."""
+        """Returns whether a block ends in a function of the warp whose mask is data: lanes of other masks may be in another
+        round of a loop, even if all come here equally often."""
         call = self.sync_points.get(block)
         mask = SYNC_POINTS[self.marker(call)].mask if call else None
         return mask is not None and not self.is_of_place(self.m.arguments(call)[mask])
 
     def is_of_place(self, value):
-        """Whether a value is computed of the thread's index and of uniform values alone."""
+        """Returns whether a value is computed of the thread's index and of uniform values alone."""
         seen, work = set(), [value]
         while work:
             value = work.pop()
@@ -373,7 +374,7 @@ class Finder:
         self.divergent |= flow.reachable(self.successors, leave)
 
     def private_memory(self):
-        """The variables on the stack, of which each thread has its own, and what points into them."""
+        """Returns the variables on the stack, of which each thread has its own, and what points into them."""
         found = {}
         for value in self.m.instructions(self.start):
             if self.lib.IsAAllocaInst(value):
@@ -385,7 +386,7 @@ class Finder:
         return found
 
     def is_barrier(self, block):
-        """Whether a block ends where the whole block of threads waits."""
+        """Returns whether a block ends where the whole block of threads waits."""
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == BARRIER
 
@@ -407,8 +408,8 @@ class Finder:
         self.branches.append(block)
 
     def find_leaving(self):
-        """The branches where some threads leave who were all there after a function of the warp: what comes between is
-        a region in which none ends (lanes.py)."""
+        """Returns the branches where some threads leave who were all there after a function of the warp: what comes between
+        is a region in which none ends (lanes.py)."""
         _, owner = self.find_cuts()
         after = {self.successors[block][0] for block in self.sync_points if not self.is_barrier(block) and not self.is_free(block)}
         found = [b for b in self.order if owner.get(b) in after and b in self.syncing and b not in self.divergent]
@@ -506,7 +507,7 @@ class Finder:
             region.scalar = region.uniform and all(self.is_scalar(i) for b in region.blocks for i in self.instructions[b])
 
     def is_scalar(self, instruction):
-        """Whether executing it once is as good as executing it for each thread."""
+        """Returns whether executing it once is as good as executing it for each thread."""
         if self.marker(instruction):
             return not any(argument in self.varying for argument in self.m.arguments(instruction))
         return instruction not in self.varying

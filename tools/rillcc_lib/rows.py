@@ -77,7 +77,7 @@ class Rows:
         self.w, self.m, self.lib, self.function = writer, writer.m, writer.lib, writer.function
 
     def add(self, loops):
-        """Changes the loops of a function; gives whether there are any."""
+        """Changes the loops of a function; returns whether there are any."""
         done = 0
         for threads in loops:
             self.read(threads)
@@ -90,7 +90,7 @@ class Rows:
                     self.read(threads)
         return done > 0
 
-    # Which loops
+    # Choice of loops
 
     def read(self, threads):
         m = self.m
@@ -120,7 +120,7 @@ class Rows:
         return row if self.pays(row) else None
 
     def find_counter(self, block, condition):
-        """The phi that is one more in each round, and the limit with which what follows it is compared."""
+        """Returns the phi that is one more in each round, and the limit with which what follows it is compared."""
         following, limit = self.m.operands(condition)
         if not self.m.is_binary(following, llvm.ADD) or self.block_of.get(limit) == block:
             return None, None
@@ -131,8 +131,8 @@ class Rows:
         return (counter, limit) if known and self.is_same(start) else (None, None)
 
     def find_path(self, block, before):
-        """The blocks that a thread goes through to the loop, if there is one way alone and nothing is written on it, and the
-        conditions on it."""
+        """Returns the blocks that a thread goes through to the loop, if there is one way alone and nothing is written on
+        it, and the conditions on it."""
         m, path, guards = self.m, [before], []
         while True:
             end = m.terminator(path[0])
@@ -164,14 +164,14 @@ class Rows:
         return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == NOT_ATOMIC
 
     def is_same(self, value):
-        """Whether a value from before the loop is the same for all threads."""
+        """Returns whether a value from before the loop is the same for all threads."""
         if value not in self.block_of:
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_same, self.m.operands(value)))
 
     def is_known(self, value, path, is_guard=False):
-        """Whether a value from before the loop can be computed for another thread: before it is known that this thread
-        comes to the loop, or after."""
+        """Returns whether a value from before the loop can be computed for another thread: before it is known that this
+        thread comes to the loop, or after."""
         if value not in self.block_of or value == self.threads.counter:
             return True
         opcode = self.m.opcode(value)
@@ -180,7 +180,7 @@ class Rows:
         return all(self.is_known(operand, path, is_guard) for operand in self.m.operands(value))
 
     def pays(self, row):
-        """Whether all of a loop can be done for several threads, and adds up numbers of each thread's own row."""
+        """Returns whether all of a loop can be done for several threads, and adds up numbers of each thread's own row."""
         m, lib = self.m, self.lib
         self.row, self.inside = row, m.instructions(row.block)[:-1]
         self.find_varying()
@@ -245,7 +245,7 @@ class Rows:
     # How much larger a value is in the next round
 
     def step(self, value):
-        """How much a value grows from round to round, in bytes if it is a pointer; None if that is not known."""
+        """Returns how much a value grows from round to round, in bytes if it is a pointer; None if that is not known."""
         m = self.m
         if value not in self.inside:
             return 0
@@ -276,7 +276,7 @@ class Rows:
         return steps[0] * number if opcode == llvm.MUL else steps[0] << number
 
     def is_exact(self, value, flag):
-        """Whether a number does not wrap from one round to the next."""
+        """Returns whether a number does not wrap from one round to the next."""
         if value not in self.inside:
             return True
         if value == self.row.counter:
@@ -289,7 +289,7 @@ class Rows:
     # The loop for several threads
 
     def results(self):
-        """What is used of the loop after it."""
+        """Returns the values of the loop that are used after it."""
         users = {value: [self.lib.GetInstructionParent(user) for user in self.m.users(value)] for value in self.inside}
         return [value for value in self.inside if any(block != self.row.block for block in users[value])]
 
@@ -392,7 +392,7 @@ class Rows:
             w.store(phi, self.places[value])
 
     def renew(self, start, results, places):
-        """Finds the loop's values again after its phis were made anew."""
+        """Finds the loop's values again after its phis were recreated."""
         new = dict(zip(self.inside, self.m.instructions(self.row.block)))
         self.inside = list(new.values())
         self.varying = {new.get(value, value) for value in self.varying}
@@ -438,7 +438,7 @@ class Rows:
         return vector
 
     def as_vector(self, value):
-        """A value that is the same for all threads, or that differs and is known for each."""
+        """Returns a value that is the same for all threads, or that differs and is known for each."""
         if value in self.spread:
             return self.spread[value]
         first = self.build("InsertElement", self.lib.GetUndef(self.vector(self.lib.TypeOf(value))), value, self.m.number(0))
@@ -449,7 +449,7 @@ class Rows:
         return self.build("ShuffleVector", a, b, mask)
 
     def chunk(self):
-        """How many rounds are done together."""
+        """Returns how many rounds are done together."""
         sizes = [self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(load)) for load in self.loads]
         return max(CHUNK, *(16 // size for size in sizes))
 
@@ -458,8 +458,8 @@ class Rows:
         return env.get(value, self.as_vector(value) if phi in self.varying and value not in env else value)
 
     def rounds(self, phis, count):
-        """Builds rounds of the loop; gives the values of the last one.  Each load of the threads' own rows is made for all
-        rounds, or one by one if there is a single one."""
+        """Builds rounds of the loop; returns the values of the last one.  Each load of the threads' own rows is made for
+        all rounds, or one by one if there is a single one."""
         first, ready = {}, {}
         state = dict(phis)
         for number in range(count):
@@ -480,7 +480,7 @@ class Rows:
         return env
 
     def is_address(self, value):
-        """Whether a value is a part of loads' addresses alone, which are built for each thread."""
+        """Returns whether a value is a part of loads' addresses alone, which are built for each thread."""
         users = self.m.users(value)
         return self.m.opcode(value) != llvm.PHI and bool(users) and all(
             self.lib.GetInstructionParent(u) == self.row.block and (self.m.opcode(u) == llvm.GEP or self.is_address(u)) for u in users
@@ -533,7 +533,7 @@ class Rows:
         return small if lib.GetTypeKind(kind) == llvm.INTEGER_TYPE else self.build("BitCast", small, self.vector(kind))
 
     def transpose(self, load, places, word, start):
-        """Loads GROUP words of each thread; gives a vector for each of these words."""
+        """Loads GROUP words of each thread; returns a vector for each of these words."""
         parts = []
         for place in places:
             at = self.w.element(word, place, self.m.number(start, self.m.i64)) if start else place

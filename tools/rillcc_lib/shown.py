@@ -9,9 +9,9 @@ FORM = re.compile(r"\drun_(block|thread)(?![a-z_])")
 
 
 def rename(assembly, kernels, forms):
-    """The assembly in which what runs a block of the kernel saxpy is called `saxpy() [clone .block]`, and for a thread of it
-    `saxpy() [clone .thread]`, if `forms` asks for it: to a debugger that is to stop at `saxpy` they would be two places.  The
-    function with the statements of RILL_KERNEL(saxpy, ...) is `saxpy`, also in debug information."""
+    """Returns the assembly in which what runs a block of the kernel saxpy is called `saxpy() [clone .block]`, and for a
+    thread of it `saxpy() [clone .thread]`, if `forms` asks for it: to a debugger that is to stop at `saxpy` they would be
+    two places.  The function with the statements of RILL_KERNEL(saxpy, ...) is `saxpy`, also in debug information."""
     functions = set(stacks.FUNCTION.findall(assembly))
     for kernel in kernels:
         names = sorted(stacks.functions_of(functions, kernel))

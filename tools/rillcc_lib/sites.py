@@ -32,7 +32,7 @@ rill_check_site_count:
 
 
 def add(assembly):
-    """The assembly with a label after each call that stands in the source, and the table of these."""
+    """Returns the assembly with a label after each call that stands in the source, and the table of these."""
     files, lines, sites, here = {}, [], [], None
     for line in assembly.splitlines():
         lines.append(line)

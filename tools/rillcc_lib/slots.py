@@ -111,7 +111,7 @@ class Slots:
         return found
 
     def is_captured(self, variable, users):
-        """Whether something may keep the address of a variable."""
+        """Returns whether something may keep the address of a variable."""
         pointers = {variable} | {user for user in users if self.lib.TypeOf(user) == self.m.pointer}
         for user in users:
             opcode = self.m.opcode(user)
@@ -124,7 +124,7 @@ class Slots:
         return False
 
     def ends_inside(self, start, users, region):
-        """Whether a variable's life ends before the region is left, whatever way is taken."""
+        """Returns whether a variable's life ends before the region is left, whatever way is taken."""
         inside = set(region.blocks)
         graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
         ends = {self.lib.GetInstructionParent(u) for u in users if self.intrinsic(u).startswith("llvm.lifetime.end")}
@@ -146,7 +146,7 @@ class Slots:
         return self.intrinsic(instruction).startswith("llvm.lifetime.")
 
     def derived_users(self, variable):
-        """All instructions that work on a variable or on a pointer that was made of its address."""
+        """Returns all instructions that work on a variable or on a pointer that was made of its address."""
         seen, work = set(), [variable]
         while work:
             for user in self.m.users(work.pop()):
@@ -157,7 +157,7 @@ class Slots:
         return seen
 
     def is_first(self, start, users, region):
-        """Whether `start` comes before all others whenever the region is executed."""
+        """Returns whether `start` comes before all others whenever the region is executed."""
         inside = set(region.blocks)
         graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
         above = flow.dominators(graph, region.entry)
@@ -206,7 +206,7 @@ class Slots:
                 self.live_out[block] |= self.live_in[other]
 
     def is_live_after(self, value, instruction):
-        """Whether a value may still be needed after an instruction."""
+        """Returns whether a value may still be needed after an instruction."""
         block = self.c.block_of[instruction]
         if value in self.live_out[block]:
             return True
@@ -267,7 +267,7 @@ class Slots:
         self.builder = usual
 
     def allocate(self, kind, each, alignment=0, spare=0):
-        """Memory for one, or for one of each thread."""
+        """Builds memory for one value, or for one value of each thread."""
         size = self.lib.ABISizeOfType(self.m.layout, kind)
         if not each:
             with self.in_front():
@@ -285,15 +285,15 @@ class Slots:
             self.lib.BuildMemSet(self.builder, place, self.m.number(PATTERN, self.m.i8), size, 1)
 
     def most_bytes(self):
-        """The most that the arrays of a block take."""
+        """Returns the largest size of a block's arrays."""
         return self.bytes * MOST_THREADS + self.padding
 
     def is_again(self, value):
-        """Whether a value is rather computed again than kept."""
+        """Returns whether a value is rather computed again than kept."""
         return self.repeats(value) and self.cost(value, set()) <= MOST_AGAIN
 
     def repeats(self, value):
-        """Whether an instruction gives the same for the same operands, at little cost."""
+        """Returns whether an instruction gives the same for the same operands, at little cost."""
         if self.lib.TypeOf(value) == self.m.void or self.c.marker(value) in THREAD:
             return False
         opcode = self.m.opcode(value)
@@ -305,7 +305,7 @@ class Slots:
         return opcode in PURE and opcode != llvm.FREEZE
 
     def cost(self, value, seen):
-        """How many instructions a value takes that is computed again; too many if it cannot be."""
+        """Returns how many instructions a value takes that is computed again; too many if it cannot be."""
         c = self.c
         if value in c.prologue:
             return 1 if value in c.varying else 0
@@ -329,7 +329,7 @@ class Slots:
     # Values in a region
 
     def need(self, region, value):
-        """What a value is in a region, which may not be the one where it is computed."""
+        """Returns a value in a region, which may not be the one where it is computed."""
         c = self.c
         if not self.lib.IsAInstruction(value):
             return value
@@ -363,7 +363,7 @@ class Slots:
         return self.build("Trunc", loaded, self.m.i1) if lib.TypeOf(value) == self.m.i1 else loaded
 
     def place(self, region, value):
-        """The slot of a value, and its type; the builder comes to stand at the end of the region's imports."""
+        """Returns the slot of a value, and its type; the builder comes to stand at the end of the region's imports."""
         slot, kind, each = self.slot(value)
         self.before(region.import_end)
         return (self.element(kind, slot, region.wide_index) if each else slot), kind

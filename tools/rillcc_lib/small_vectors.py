@@ -70,7 +70,7 @@ def element_size(module, kind):
 
 
 def inserted(module, value):
-    """The elements that were put into a vector one by one, by their places."""
+    """Returns the elements that were put into a vector one by one, by their places."""
     elements = {}
     while module.lib.IsAInstruction(value) and module.opcode(value) == llvm.INSERT_ELEMENT:
         vector, element, where = module.operands(value)

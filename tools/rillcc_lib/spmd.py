@@ -28,7 +28,7 @@ from . import (
 )
 from .slots import MOST_THREADS
 
-# More points where threads meet than this, and clang takes minutes over the loops between them.
+# With more sync points than this, clang takes minutes to compile the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
@@ -36,7 +36,7 @@ MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sin
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
 MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos atan atan2 sinh cosh tanh asinh acosh atanh cbrt
     hypot""".split()
-# Functions of the header that are there in case a kernel comes to need them.
+# Functions of the header that some kernels need.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
@@ -77,7 +77,7 @@ class Rewriter:
         return [self.m.function(name), self.m.function(name + versions.ALL)]
 
     def callers(self, functions):
-        """The functions that call one of these, or one that calls one, and so on."""
+        """Returns the functions that call one of these, or one that calls one, and so on."""
         found, work = set(), list(functions)
         while work:
             for user in self.m.users(work.pop()):
@@ -95,7 +95,7 @@ class Rewriter:
     # Before the cut
 
     def prepare(self, unroll=True):
-        """Whatever needs the thread's place, or meets others, becomes part of the kernel."""
+        """Inlines functions that need the thread's index or synchronize into the kernel."""
         lib, m = self.lib, self.m
         self.take_dynamic_shared()
         self.take_mathematics()
@@ -127,14 +127,14 @@ class Rewriter:
                 lib.SetMetadata(call, kind, node)
 
     def forget_loop_hints(self):
-        """`#pragma unroll` is meant for GPUs, and would be obeyed."""
+        """Removes `#pragma unroll`, which is meant for GPUs and would be obeyed."""
         kind = self.lib.GetMDKindIDInContext(self.m.context, b"llvm.loop", 9)
         for function in self.m.functions():
             for block in self.m.blocks(function):
                 self.lib.SetMetadata(self.m.terminator(block), kind, None)
 
     def most_sync_points(self):
-        """The most points of one kernel where its threads meet."""
+        """Returns the largest number of sync points in one kernel."""
         counts = [0]
         for entry in self.entries():
             calls = [i for b in self.m.blocks(entry.run_block) for i in self.m.instructions(b) if self.lib.IsACallInst(i)]
@@ -143,7 +143,7 @@ class Rewriter:
         return max(counts)
 
     def keep_what_kernels_need(self):
-        """Nobody calls into an image but by its table: a function that no kernel calls goes, and what it would want."""
+        """Removes functions that no kernel calls, since an image is called only through its table."""
         for function in self.m.functions():
             if self.lib.IsDeclaration(function) or self.lib.GetLinkage(function) == llvm.AVAILABLE_EXTERNALLY_LINKAGE:
                 continue
@@ -162,7 +162,7 @@ class Rewriter:
         self.m.set_used([name for name in used if name not in helpers or self.m.function(name)])
 
     def never_needed(self, name):
-        """Whether no kernel of this source can come to need a helper, by what the source calls."""
+        """Returns whether no kernel of this source can come to need a helper, by what the source calls."""
         if name.startswith("rill_fiber_"):
             return not self.m.function(name.replace("rill_fiber_", "rill_ir_"))
         return name.startswith("rill_sched_") and not self.threads_meet
@@ -182,7 +182,7 @@ class Rewriter:
         m, lib = self.m, self.lib
         for function in m.functions():
             if m.name(function).startswith("_ZTH") and lib.IsDeclaration(function):
-                lib.ReplaceAllUsesWith(function, lib.ConstNull(m.pointer))  # nobody initializes it
+                lib.ReplaceAllUsesWith(function, lib.ConstNull(m.pointer))  # it is not initialized
         for variable in m.chain(lib.GetFirstGlobal(m.handle), lib.GetNextGlobal):
             if not lib.IsThreadLocal(variable) or not lib.IsDeclaration(variable):
                 continue
@@ -233,7 +233,7 @@ class Rewriter:
         return any(not self.is_private(pointer) for _, pointer in self.volatile_accesses(function))
 
     def is_private(self, pointer, seen=()):
-        """Whether a pointer is to memory on the thread's stack; it may itself be kept in a variable there."""
+        """Returns whether a pointer is to memory on the thread's stack; it may itself be kept in a variable there."""
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) == llvm.GEP:
             pointer = self.lib.GetOperand(pointer, 0)
         if self.lib.IsAAllocaInst(pointer) or pointer in seen:
@@ -246,7 +246,7 @@ class Rewriter:
         return bool(self.lib.IsAAllocaInst(variable)) and all(self.is_private(v, (*seen, pointer)) for v in values)
 
     def is_shared(self, pointer):
-        """Whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
+        """Returns whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
         seen, work = set(), [pointer]
         while work:
             value = work.pop()
@@ -289,7 +289,7 @@ class Rewriter:
         lib.DisposeBuilder(builder)
 
     def kernels_apart(self):
-        """The kernels whose blocks never wait for others."""
+        """Returns the kernels whose blocks never wait for others."""
         blocks = apart.Blocks(self)
         return {entry.name for entry in self.entries() if blocks.never_wait(entry.versions)}
 
@@ -308,7 +308,7 @@ class Rewriter:
     # After it
 
     def address_taken(self, functions):
-        """Whether one of these may be called by a pointer."""
+        """Returns whether one of these may be called by a pointer."""
         for function in functions:
             for user in self.m.users(function):
                 if not self.lib.IsACallInst(user) or self.m.callee(user) != function:
@@ -316,7 +316,7 @@ class Rewriter:
         return None
 
     def is_service(self, call):
-        """Whether a call by a pointer is one of the backend's, for which `rill_services` has the pointer."""
+        """Returns whether a call by a pointer is one of the backend's, for which `rill_services` has the pointer."""
         value = self.lib.GetCalledValue(call)
         for _ in range(8):
             if self.m.name(value).endswith("rill_services"):
@@ -365,7 +365,8 @@ class Rewriter:
         self.lib.DeleteFunction(function)
 
     def cut_all(self, entry, syncing):
-        """Cuts the versions of a kernel; gives a note on how it runs, and the most bytes that its threads have in arrays."""
+        """Cuts the versions of a kernel; returns a note on how it runs, and the most bytes that its threads have in
+        arrays."""
         finder, writer = self.cut(entry.versions[0], syncing)
         note = "loops between barriers" if finder.meets else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
@@ -382,7 +383,7 @@ class Rewriter:
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
 
     def interchanged(self, entry):
-        """The cuts in loops of a kernel whose threads go innermost."""
+        """Returns the cuts in loops of a kernel whose threads go innermost."""
         marker = self.m.function(regions.INTERCHANGE)
         calls = self.m.users(marker) if marker else []
         return [i for i in calls if self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(i)) in entry.versions]
@@ -421,7 +422,7 @@ class Rewriter:
 
 
 def rewrite(library, source, output, fibers, options, any_level=False):
-    """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, the most bytes that
+    """Rewrites the bitcode of one file into another; returns a note for each kernel on how it runs, the most bytes that
     its threads have in arrays on the stack, and the names of those whose blocks never wait for others, as far as they
     do not all run on fibers.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
     options.fill, the arrays are filled with a pattern first, with options.check accesses tell their variables; with

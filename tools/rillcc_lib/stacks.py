@@ -1,7 +1,7 @@
 """How much stack each kernel needs on the cpu: what the compiler says of each function, along the calls between them.
 
 The sizes are those of -fstack-usage (clang) or -fcallgraph-info=su (gcc, whose other list does not have the names that
-the linker sees).  Who calls whom is read off the assembly, where both are alike: a function needs its own frame and
+the linker sees).  The call graph is read from the assembly, which has one form for both: a function needs its own frame and
 the most that one of those needs which it calls or takes the address of.  What a call through a pointer comes to, when
 the pointer is not seen there, and what functions of other libraries need, is what RESERVE is for; the stack's guard
 stops the rest.
@@ -64,7 +64,7 @@ class Symbol:
 
 
 def read(assembly, sizes):
-    """Gives the symbols of a program by their names."""
+    """Returns the symbols of a program by their names."""
     functions = set(FUNCTION.findall(assembly))
     aliases = dict(ALIAS.findall(assembly))
     symbols = {}
@@ -93,27 +93,27 @@ def read(assembly, sizes):
 
 
 def function_of(name):
-    """The name of a function of which this may be the part that seldom runs."""
+    """Returns the name of a function of which this may be the part that seldom runs."""
     return re.sub(r"\.cold(\.\d+)?$", "", name)
 
 
 def say(name, symbol):
-    """A function's name as its author wrote it, as far as it can be known."""
+    """Returns a function's name as its author wrote it, as far as it can be known."""
     return symbol.text if symbol.text.endswith(")") else readable(name)
 
 
 def readable(name):
-    """The names in a mangled one."""
+    """Returns the names in a mangled one."""
     return "::".join(names_and_rest(name)[0]) or name
 
 
 def is_instance(name):
-    """Whether a mangled name is of an instance or a specialization of a template."""
+    """Returns whether a mangled name is of an instance or a specialization of a template."""
     return names_and_rest(name)[1].startswith("I")
 
 
 def names_and_rest(name):
-    """The names in a mangled one, and what comes after; what follows one that is in no namespace are types."""
+    """Returns the names in a mangled one, and what comes after; what follows one that is in no namespace are types."""
     parts, nested = [], name.startswith("_ZN")
     rest = re.sub(r"^_ZN?[KL]*", "", name)
     while (nested or not parts) and (match := re.match(r"(\d+)", rest)):
@@ -151,7 +151,7 @@ def components(symbols, root):
 
 
 def need(symbols, root, kernel):
-    """The bytes that a form of a kernel needs; refuses what has no bound."""
+    """Returns the bytes that a form of a kernel needs; refuses what has no bound."""
 
     def refuse(name, why):
         where = "" if name == root else 'function "%s": ' % say(name, symbols[name])
@@ -174,7 +174,8 @@ def need(symbols, root, kernel):
 
 
 def refuse_recursion(symbols, kernel):
-    """For kernels that do not go to the cpu: GPUs have little stack, and how much a call takes is not known there either."""
+    """Refuses recursion in kernels that are not compiled for the cpu: GPUs have little stack, and the need of a call is
+    also unknown there."""
     for form in find_forms(symbols, kernel):
         for group in components(symbols, form):
             for name in group:
@@ -184,7 +185,7 @@ def refuse_recursion(symbols, kernel):
 
 
 def body_of(kernel):
-    """What the mangled names of all functions have in them that rill's headers make of a kernel."""
+    """The parts of mangled names that all functions have which rill's headers define for a kernel."""
     return "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
 
 
@@ -194,7 +195,7 @@ def functions_of(names, kernel):
 
 
 def find_forms(symbols, kernel):
-    """The functions that the library may call for a kernel: for whole blocks, if there is such a one."""
+    """Returns the functions that the library may call for a kernel: for whole blocks, if there is such a one."""
     names = [name for name in functions_of(symbols, kernel) if symbols[name].is_function]
     blocks = [name for name in names if re.search(r"\drun_block(?![a-z_])", name)]
     return blocks or [name for name in names if "10run_thread" in name]
@@ -222,7 +223,7 @@ def table(kernels, assembly, sizes, arrays=None, apart=()):
 
 
 def variables(assembly):
-    """(name, size) of the variables that the host may ask for: those of the source, not static, not constant."""
+    """Returns (name, size) of the variables that the host may ask for: those of the source, not static, not constant."""
     sizes = dict(OBJECT_SIZE.findall(assembly))
     found, section = [], ""
     for line in assembly.splitlines():
@@ -237,7 +238,8 @@ def variables(assembly):
 
 
 def image(assembly, kernels, stacks, apart):
-    """The table of the image, the list of its variables, and the facts of its kernels, given by their names in order."""
+    """Returns the table of the image, the list of its variables, and the facts of its kernels, given by their names in
+    order."""
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)

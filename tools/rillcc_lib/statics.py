@@ -20,7 +20,7 @@ WITH_BRACKETS = re.compile(r"\b(?:__attribute__|__declspec|alignas|__align__)\s*
 
 
 def wanted(head):
-    """Whether a declaration, up to its body or value, is of something that the host may ask for by name."""
+    """Returns whether a declaration, up to its body or value, is of something that the host may ask for by name."""
     if re.search(r"__global__|__constant__", head):
         return True
     return "(" not in INSIDE.sub(" ", WITH_BRACKETS.sub(" ", head))  # else a __device__ function
@@ -68,7 +68,7 @@ def places(text):
 
 
 def without(text):
-    """The text without the word where the host would miss the name."""
+    """Returns the text without the word where the host would miss the name."""
     if not WORD.search(text) or not SPACE_OF_MEMORY.search(text):
         return text
     for place in places(text):
@@ -123,8 +123,8 @@ class Copies:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def include_flags(self, flags):
-        """The -I of a command with the copies before the originals; at the end the files' own folders, for what only
-        some compilers include."""
+        """Returns the -I of a command with the copies before the originals; at the end the files' own folders, for what
+        only some compilers include."""
         result, flags = [], iter(flags)
         for flag in flags:
             if flag == "-I":

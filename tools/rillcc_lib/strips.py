@@ -3,7 +3,7 @@
 In blocks whose rows are whole warps, the lanes of a warp are counted from 0 to 31: what only these regions use is in arrays
 of 32 elements, which LLVM makes registers of.  The regions of a group follow one another by functions of the warp, or by
 cuts where nobody waits, which may be those of a loop (interchange.py): then its sums stay in registers all the time.  All
-regions are there twice, since the originals are for blocks of other shapes.
+regions are emitted in two versions, since the originals are for blocks of other shapes.
 
 A group is entered at its first region only.  Where its regions lead to another one, the next warp begins; the last one goes
 there.
@@ -37,7 +37,7 @@ class Strips(Lanes):
     # Which regions
 
     def find_groups(self):
-        """Nothing in a group may show in what order warps come."""
+        """Finds the groups. Their effects must not depend on the order of warps."""
         self.groups, taken = [], set()
         graph = {region: region.exits for region in self.regions}
         order = list(reversed(flow.postorder(graph, self.regions[0])))
@@ -53,8 +53,9 @@ class Strips(Lanes):
                 taken |= inside
 
     def has_loop(self, group):
-        """Whether a loop whose threads go innermost is in a group as a whole, and is better there.  Where it stores, LLVM compares
-        the places of all accesses each time, which takes as long for the threads of a warp as for those of a row."""
+        """Returns whether a loop whose threads go innermost is in a group as a whole, and is better there.  Where it
+        stores, LLVM compares the places of all accesses each time, which takes as long for the threads of a warp as for
+        those of a row."""
         inside = set(group.regions[1:])
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
@@ -69,7 +70,7 @@ class Strips(Lanes):
         return any(self.m.opcode(i) == llvm.STORE for i in self.region_instructions(region))
 
     def is_about_warps(self, value):
-        """Whether a value may be the number of a warp or of a lane."""
+        """Returns whether a value may be the number of a warp or of a lane."""
         opcode = self.m.opcode(value)
         if opcode not in (llvm.AND, *QUOTIENTS):
             return False
@@ -77,7 +78,7 @@ class Strips(Lanes):
         return number is not None and self.divides_by_warps(opcode, number)
 
     def find_inside(self, head, graph, taken):
-        """The regions that can be in a group with the first one."""
+        """Returns the regions that can be in a group with the first one."""
         found = {head}
         work = [head]
         while work:
@@ -102,7 +103,7 @@ class Strips(Lanes):
         return self.is_linked(region, other)
 
     def is_linked(self, region, other):
-        """Whether a region begins with a function of the warp and is reached from another one alone."""
+        """Returns whether a region begins with a function of the warp and is reached from another one alone."""
         if not self.is_link(other) or self.befores[other] != [region] or self.m.phis(other.entry):
             return False
         return not region.scalar and not other.scalar and len(region.exits) == 1 and not region.ends
@@ -117,7 +118,8 @@ class Strips(Lanes):
         self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
 
     def acts_by_warps(self, region):
-        """Whether a group of regions does what the sync before it is for: a barrier's is done for the whole block first."""
+        """Returns whether a group of regions does what the sync before it is for: a barrier's is done for the whole block
+        first."""
         return any(group.head() is region for group in self.groups) and self.is_link(region) and not region.scalar
 
     def fits(self, region):
@@ -299,7 +301,7 @@ class Strips(Lanes):
         return names.pop(), max(self.m.constant(some.limit) for some in few)
 
     def is_seen(self, region):
-        """Whether anybody but the region's group can see what a region does."""
+        """Returns whether the effects of a region are visible outside its group."""
         kept = [value for value in self.region_instructions(region) if value in self.slots or value in self.shared_slots]
         kept += [phi for _, _, copies in region.ways for phi, _ in copies]
         return self.stores(region) or any(self.slot(value)[0] not in self.own for value in kept)
@@ -414,8 +416,8 @@ class Strips(Lanes):
         return self.build("Add", *terms)
 
     def require_positive(self, region, value):
-        """Lets blocks go the general way in which a sum of a thread's index is negative; gives whether that can be said before
-        the threads start."""
+        """Lets blocks go the general way in which a sum of a thread's index is negative; returns whether that can be said
+        before the threads start."""
         m, before = self.m, self.lib.GetInsertBlock(self.builder)
         self.before(self.choice)
         least = self.before_threads(region, value) if self.lib.TypeOf(value) == m.i32 else None
@@ -442,7 +444,7 @@ class Strips(Lanes):
         return self.build(names[self.m.opcode(value)], *operands) if all(operands) else None
 
     def divides_by_warps(self, opcode, number):
-        """Whether a quotient or remainder by a number is the same for all lanes of a warp, or that and the lane."""
+        """Returns whether a quotient or remainder by a number is the same for all lanes of a warp, or that and the lane."""
         if opcode == llvm.AND:
             return number % LANES == LANES - 1
         return number >= 5 if opcode in (llvm.LSHR, llvm.ASHR) else number > 0 and number % LANES == 0
@@ -464,7 +466,7 @@ class Strips(Lanes):
         return None
 
     def is_of_warps(self, value):
-        """Whether a value is a multiple of 32 in blocks whose rows are whole warps."""
+        """Returns whether a value is a multiple of 32 in blocks whose rows are whole warps."""
         if value == self.c.size[0]:
             return True
         if not self.lib.IsAInstruction(value):

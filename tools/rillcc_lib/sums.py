@@ -24,7 +24,7 @@ def restore(module):
 
 
 def is_sum(module, value):
-    """Whether no bit is in both operands of an `or`: LLVM says so from version 18 on."""
+    """Returns whether no bit is in both operands of an `or`: LLVM says so from version 18 on."""
     if module.lib.TypeOf(value) not in (module.i32, module.i64):
         return False
     a, b = [ones(module, operand) for operand in module.operands(value)]
@@ -32,7 +32,7 @@ def is_sum(module, value):
 
 
 def ones(module, value, depth=DEPTH):
-    """The bits that may be 1 in a number."""
+    """Returns the bits that may be 1 in a number."""
     lib, number = module.lib, module.constant(value)
     every = (1 << lib.GetIntTypeWidth(lib.TypeOf(value))) - 1
     if number is not None or depth == 0 or not lib.IsAInstruction(value):

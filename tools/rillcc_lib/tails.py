@@ -1,4 +1,4 @@
-"""Threads that meet nobody any more have the rest of the program for themselves, if it is short.
+"""Threads that no longer synchronize get their own copy of the rest of the program, if it is short.
 
 After `if (warp == 0) v = sum_by_shuffles(v);` comes what all threads do, some of them after the shuffles: a block that
 two regions lead to, which would be a third one, for which each thread notes where it goes on.  With two copies of that

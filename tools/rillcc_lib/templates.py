@@ -55,7 +55,7 @@ class Template:
         return "::".join([space.split()[-1] for space in spaces] + [self.name])
 
     def said(self):
-        """The template as its source has it."""
+        """Returns the template as its source has it."""
         return "template <%s> %s" % (declared_all(self.head), self.qualified())
 
 
@@ -67,7 +67,7 @@ class Found:
     plain: set = field(default_factory=set)
 
     def of(self, name):
-        """The templates of that name, which need not have the inline namespaces."""
+        """Returns the templates of that name, which need not have the inline namespaces."""
         return self.templates.get(name) or [
             template for several in self.templates.values() for template in several if template.qualified(False) == name
         ]
@@ -84,7 +84,8 @@ def declared_all(head):
 
 
 def tokens_of(text, folder):
-    """The tokens of preprocessed text, but for those of system headers and of the dialect's, which lie in the folder."""
+    """Returns the tokens of preprocessed text, but for those of system headers and of the dialect's, which lie in the
+    folder."""
     found, markers = [], list(MARKER.finditer(text))
     starts = [0] + [marker.end() + 1 for marker in markers]
     ends = [marker.start() for marker in markers] + [len(text)]
@@ -101,7 +102,7 @@ def tokens_of(text, folder):
 
 
 def closing(tokens, start):
-    """The index of the bracket that closes the one at `start`; the number of tokens if none does."""
+    """Returns the index of the bracket that closes the one at `start`; the number of tokens if none does."""
     depth = []
     for i in range(start, len(tokens)):
         text = tokens[i].text
@@ -115,7 +116,7 @@ def closing(tokens, start):
 
 
 def closing_angle(tokens, start):
-    """The same for a template's `<`; what is in other brackets is skipped."""
+    """Returns the same for a template's `<`; what is in other brackets is skipped."""
     depth, i = 0, start
     while i < len(tokens) and tokens[i].text not in (";", "}"):
         text = tokens[i].text
@@ -129,7 +130,7 @@ def closing_angle(tokens, start):
 
 
 def split(tokens):
-    """The parts between commas that are in no brackets."""
+    """Returns the parts between commas that are in no brackets."""
     parts, i = [[]], 0
     while i < len(tokens):
         text = tokens[i].text
@@ -162,7 +163,7 @@ def joined(tokens):
 
 
 def read_head(tokens):
-    """The parameters between the angles of `template <...>`."""
+    """Returns the parameters between the angles of `template <...>`."""
     found = []
     for number, part in enumerate(split(tokens), 1):
         equals = next((i for i, token in enumerate(part) if token.text == "=" and not nested(part, i)), len(part))
@@ -176,7 +177,7 @@ def read_head(tokens):
 
 
 def nested(tokens, index):
-    """Whether a token stands between angles or brackets."""
+    """Returns whether a token stands between angles or brackets."""
     texts = [token.text for token in tokens[:index]]
     return any(texts.count(start) > texts.count(end) for start, end in [("<", ">"), *CLOSES.items()])
 
@@ -195,7 +196,7 @@ def without_attributes(tokens):
 
 
 def end_of_declaration(tokens, start):
-    """The index of the `{` or `;` that ends a declaration."""
+    """Returns the index of the `{` or `;` that ends a declaration."""
     i = start
     while i < len(tokens) and tokens[i].text not in ("{", ";", "}"):
         i = closing(tokens, i) + 1 if tokens[i].text in "([" else i + 1
@@ -203,7 +204,7 @@ def end_of_declaration(tokens, start):
 
 
 def opened_namespace(tokens, i):
-    """(what opens each namespace, index of its brace) of a `namespace` token; None if that opens none."""
+    """Returns (what opens each namespace, index of its brace) of a `namespace` token; None if that opens none."""
     inline = "inline " if i and tokens[i - 1].text == "inline" else ""
     names, end = [], i + 1
     while end < len(tokens) and tokens[end].text not in ("{", ";", "="):
@@ -246,14 +247,14 @@ def read_kernel(found, namespaces, head, declaration, is_defined):
 
 
 def is_same(one, other):
-    """Whether two declarations are of one template, as far as their texts tell: names may differ."""
+    """Returns whether two declarations are of one template, as far as their texts tell: names may differ."""
     if one.is_defined != other.is_defined:
         return (len(one.head), len(one.arguments)) == (len(other.head), len(other.arguments))
     return one.arguments == other.arguments
 
 
 def find(tokens):
-    """The kernels that stand outside classes and functions."""
+    """Returns the kernels that stand outside classes and functions."""
     found, scopes, i = Found(), [], 0
     while i < len(tokens):
         text = tokens[i].text

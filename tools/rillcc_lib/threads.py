@@ -46,7 +46,7 @@ class Writer(Strips):
         self.has_rows = rows.Rows(self).add(self.thread_loops)
 
     def copies_for_threads(self, region):
-        """Whether a way out of a region leads to a phi of which each thread has its own, in another slot."""
+        """Returns whether a way out of a region leads to a phi of which each thread has its own, in another slot."""
         blocks = set(region.blocks)
         for other in region.exits:
             for phi in self.m.phis(other.entry):
@@ -203,7 +203,8 @@ class Writer(Strips):
             self.branch(self.dispatcher)
 
     def follows(self, region):
-        """Whether a part of the threads that is executing goes one way, and may go on without looking for others."""
+        """Returns whether a part of the threads that is executing goes one way, and may go on without looking for
+        others."""
         return not region.uniform and len(region.exits) + region.ends == 1
 
     def number(self, target):

@@ -1,11 +1,10 @@
-"""A second version of kernels whose threads may end early, or skip where they meet, for blocks in which none does.
-
-After `if (i >= n) return;` threads meet in some blocks with others missing, which has to be found out at every meeting.
-In most blocks i is below n for all threads.  A kernel with such a condition, around or in front of points where threads
-meet, is there twice: as it is, and with the condition known (all_below.py says when it holds for all); a third function
-is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
-what it did.  Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose
-rows are long enough.
+"""A second version of kernels whose threads may end early or skip a sync point, for blocks in which none does. After `if (i
+>= n) return;` threads of some blocks synchronize with others missing, which has to be checked at every sync point. In most
+blocks i is below n for all threads.  A kernel with such a condition, around or in front of sync points, is emitted in two
+versions: as it is, and with the condition known (all_below.py says when it holds for all); a third function is called for a
+block, and chooses.  The condition is of values that are known before the threads start, so each block does what it did.
+Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose rows are
+long enough.
 """
 
 from . import all_below, flow, llvm, whole_warps
@@ -49,7 +48,7 @@ class Versions:
             self.front.append(instruction)
 
     def marker(self, value):
-        """The name of the function that is called; else None."""
+        """Returns the name of the function that is called; else None."""
         if not self.lib.IsAInstruction(value) or not self.lib.IsACallInst(value) or not self.m.callee(value):
             return None
         return self.m.name(self.m.callee(value))
@@ -70,7 +69,7 @@ class Versions:
     # Which conditions
 
     def deciding(self, function):
-        """The ends of blocks that decide where threads meet."""
+        """Returns the ends of blocks that decide which sync points threads reach."""
         graph = {block: self.m.successors(block) for block in self.m.blocks(function)}
         meets = {b for b in graph if any(self.marker(i) in SYNC_POINTS for i in self.m.instructions(b))}
         ahead = {block: flow.reachable(graph, [block]) & meets for block in graph}
@@ -83,13 +82,13 @@ class Versions:
         return [i for block in self.m.blocks(function) for i in self.m.instructions(block) if i in found]
 
     def is_about_warps(self):
-        """Whether it depends on a thread's warp where it meets others."""
+        """Returns whether it depends on a thread's warp where it meets others."""
         agreed, ends = whole_warps.Agreed(self), self.deciding(self.kernel)
         conditions = [self.lib.GetOperand(end, 0) for end in ends]
         return any(not self.is_early(condition) and agreed.agree(condition) for condition in conditions)
 
     def parts(self, condition):
-        """The comparisons of which a condition is made."""
+        """Returns the comparisons of which a condition is made."""
         found, work = set(), [condition]
         while work:
             value = work.pop()
@@ -182,7 +181,7 @@ class Versions:
         return self.copies[value]
 
     def add_call(self, function, callee, attribute=None):
-        """Adds a block that calls a function with the same arguments, and returns; gives the block."""
+        """Adds and returns a block that calls a function with the same arguments and then returns."""
         lib, kind = self.lib, self.lib.GlobalGetValueType(callee)
         block = lib.AppendBasicBlockInContext(self.m.context, function, b"")
         lib.PositionBuilderAtEnd(self.builder, block)

@@ -105,19 +105,20 @@ class WholeRounds:
         return None
 
     def users_outside(self, loop, after):
-        """The blocks of what uses the loop's values, but for the phis where it is left."""
+        """Returns the blocks of what uses the loop's values, but for the phis where it is left."""
         phis = set(self.m.phis(after))
         users = (user for block in loop.blocks for value in self.i.instructions[block] for user in self.m.users(value))
         return {self.i.block_of[user] for user in users if user not in phis and user in self.i.block_of}
 
     def is_before(self, loop, value):
-        """Whether a value is the same for all threads, and there before a loop."""
+        """Returns whether a value is the same for all threads, and there before a loop."""
         return self.i.is_uniform(value) and self.i.block_of.get(value) not in loop.blocks
 
     # The loop in front
 
     def build(self, plan):
-        """Makes the loop in front of one; gives its first block.  None where it cannot be entered by all threads at once."""
+        """Makes the loop in front of one; returns its first block.  None where it cannot be entered by all threads at
+        once."""
         m, lib, loop = self.m, self.lib, plan.loop
         decides, chain = self.find_decision(plan)
         end = m.terminator(decides)
@@ -139,8 +140,8 @@ class WholeRounds:
         return self.build_loop(plan, decides, chain, holds, range_)
 
     def find_decision(self, plan):
-        """The block that decides whether a thread comes to a loop, and those between it and the loop, last to first, which
-        only compute; without such a block, the one in front of the loop."""
+        """Returns the block that decides whether a thread comes to a loop, and those between it and the loop, last to
+        first, which only compute; without such a block, the one in front of the loop."""
         chain, block = [], plan.before
         while len(self.m.successors(block)) == 1 and len(chain) < MOST_CHAIN:
             befores = self.m.predecessors(block)
@@ -237,8 +238,8 @@ class WholeRounds:
         return copies[loop.header]
 
     def build_rounds(self, plan, copies, head, over, range_):
-        """Builds what counts the rounds of the copy of a loop; gives what says whether a thread has another one, and whether
-        one may have."""
+        """Builds what counts the rounds of the copy of a loop; returns what says whether a thread has another one, and
+        whether one may have."""
         m, lib, build, (least, own, distance) = self.m, self.lib, self.build_one, range_
         header, latch, counter = copies[plan.loop.header], copies[plan.loop.latch], copies[plan.counter]
         lib.PositionBuilderBefore(self.builder, counter)

@@ -45,7 +45,7 @@ class Agreed:
         self.known = {}  # what was found out: expressions share parts
 
     def agree(self, value, depth=DEPTH):
-        """Whether a value is the same for all lanes of a warp."""
+        """Returns whether a value is the same for all lanes of a warp."""
         if value not in self.c.varying:
             return True
         if depth <= 0 or not self.lib.IsAInstruction(value):
@@ -72,7 +72,7 @@ class Agreed:
         return opcode in PURE and opcode != llvm.FREEZE and all(self.agree(operand, depth - 1) for operand in operands)
 
     def counts(self, value, depth):
-        """Whether a value is a multiple of 32 for the first lane of a warp, and one more for each next lane."""
+        """Returns whether a value is a multiple of 32 for the first lane of a warp, and one more for each next lane."""
         if value not in self.c.varying or depth <= 0:
             return False
         if self.c.marker(value):
@@ -86,7 +86,7 @@ class Agreed:
         return False
 
     def is_multiple(self, value, depth=DEPTH // 2):
-        """Whether a value is a multiple of 32."""
+        """Returns whether a value is a multiple of 32."""
         if value == self.c.size[0] or (self.lib.IsAInstruction(value) and self.c.marker(value) == "rill_ir_block_dim_x"):
             return True
         if self.lib.IsAConstantInt(value):
@@ -111,7 +111,7 @@ class WholeWarps:
         self.masks = masks  # of each function of a warp: the argument that says which lanes, or None
 
     def take(self):
-        """Lets all warps do the functions that stand under one such condition; gives whether there is one."""
+        """Lets all warps do the functions that stand under one such condition; returns whether there is one."""
         for block in self.c.order:
             end = self.m.terminator(block)
             if block in self.c.divergent or self.m.opcode(end) != llvm.BR or end not in self.c.varying:
@@ -121,7 +121,7 @@ class WholeWarps:
         return False
 
     def take_branch(self, block):
-        """The same of the condition at the end of a block."""
+        """Returns the same of the condition at the end of a block."""
         c = self.c
         after = c.after[0].get(block, flow.EXIT)
         ways = self.m.successors(block)
@@ -139,8 +139,8 @@ class WholeWarps:
         return True
 
     def is_chain(self, block, inside, meets, first, after):
-        """Whether each thread that comes inside does all the functions there, for all lanes, one after another; their
-        order is that of `meets`."""
+        """Returns whether each thread that comes inside does all the functions there, for all lanes, one after another;
+        their order is that of `meets`."""
         c = self.c
         if block in inside or not all(self.is_for_all(c.sync_points[meet]) for meet in meets):
             return False
@@ -193,7 +193,7 @@ class WholeWarps:
         self.come_from(other, block, self.part_ways(before, first, other))
 
     def part_ways(self, before, first, other):
-        """Lets threads go to `other` instead of to the part that begins with `first`; gives the block where they part."""
+        """Lets threads go to `other` instead of to the part that begins with `first`; returns the block where they part."""
         m = self.m
         if self.lib.GetNumSuccessors(m.terminator(before)) == 1:
             place = m.new_block(None, "", before=first)
@@ -216,7 +216,7 @@ class WholeWarps:
             self.m.replace_phi(phi, lambda v, b: (v, new if b == old else b), self.builder)
 
     def is_harmless(self, value):
-        """Whether all threads may compute a value."""
+        """Returns whether all threads may compute a value."""
         return self.m.opcode(value) in PURE or (self.c.is_pure_call(value) if self.is_intrinsic(value) else bool(self.is_index(value)))
 
     def is_intrinsic(self, value):
@@ -253,7 +253,7 @@ class WholeWarps:
                 m.add_ways(phi, [(value, b) for b in befores] + [(lib.ConstNull(lib.TypeOf(value)), parted)])
 
     def uses_outside(self, user, value, part):
-        """The numbers of the operands by which a value of a part is used outside it."""
+        """Returns the numbers of the operands by which a value of a part is used outside it."""
         operands = self.m.operands(user)
         if self.m.opcode(user) == llvm.PHI:
             return [i for i, (v, b) in enumerate(self.m.incoming(user)) if v == value and b not in part]

@@ -1,5 +1,5 @@
-"""Red zones between the variables of a checked image, which shared arrays are: what goes past the end of one hits nothing
-that is another's, and the library finds it (--check, rill/device/host_check.h).
+"""Red zones between the variables of a checked image, including shared arrays: an access past the end of one does not hit
+another, and the library finds it (--check, rill/device/host_check.h).
 
 Written into the assembly, in front of each variable and after the last ones.
 """
