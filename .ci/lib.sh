@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What .ci/run and .ci/full share: stages, builds and their tests, and the last line.  Sourced from the repository's root.
+# Shared by .ci/run and .ci/full: stages, builds and their tests, and the last line.  Sourced from the repository's root.
 # shellcheck disable=SC2034,SC2086
 export CI=true DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 exec </dev/null
@@ -15,7 +15,7 @@ begin() {
   mkdir -p "$logs" || exit 1
 }
 
-# The last line, and the exit code.
+# Prints the last line and sets the exit code.
 finish() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" = 0 ]
@@ -51,7 +51,7 @@ PYTHON
   tests_failed=$f tests_total=$((p + f + s))
 }
 
-# Leaves in $processor_seconds what ended children have taken; a subshell would count its own.
+# Sets $processor_seconds to the time of ended children; a subshell would count only its own children.
 count_processor_seconds() {
   times >"$logs/times"
   processor_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' "$logs/times")
@@ -80,7 +80,7 @@ stage() {
     skipped=$((skipped + 1))
     outcome skipped "$name" "$(tail -n 1 "$logs/$name.log")"
   elif [ $code != 0 ]; then
-    # A failure that no test accounts for counts by itself.
+    # A failure outside of any test is counted separately.
     [ "$tests_failed" = 0 ] && failed=$((failed + 1))
     outcome FAILED "$name" "$tests ($used); the end of $logs/$name.log:"
     grep -vE '^ *[0-9]+/[0-9]+ .* (OK|SKIP) |^\[[0-9]+/[0-9]+\] ' "$logs/$name.log" | tail -n 80 | sed 's/^/    /'
@@ -103,11 +103,11 @@ set_up() { CC=$2 CXX=$3 meson setup "$work/$1" . -Dwerror=true -Drill_tests=enab
 # run_tests NAME ARGUMENT ...
 run_tests() { ${launcher-} tests/run_tests.py "$work/$1" --print-errorlogs "${@:2}"; }
 
-# suite NAME CC CXX "TEST ARGUMENTS" OPTION ...: builds everything, without a warning.  Those who call it leave out the
-# tests of rillcc, which do not depend on how the library is built.
+# suite NAME CC CXX "TEST ARGUMENTS" OPTION ...: builds everything, without a warning.  Callers exclude the tests of rillcc,
+# which do not depend on how the library is built.
 suite() { set_up "$1" "$2" "$3" "${@:5}" && ninja -C "$work/$1" && run_tests "$1" $4; }
 
-# few NAME CC CXX PATTERN OPTION ...: the tests whose "suite / name" matches, and nothing else is built.
+# few NAME CC CXX PATTERN OPTION ...: runs the tests whose "suite / name" matches, and builds nothing else.
 few() {
   local targets names
   set_up "$1" "$2" "$3" "${@:5}" || return
@@ -128,7 +128,7 @@ find_small() {
     small=(-Drill_backend=hip "-Drill_targets=hip:gfx90a $host")
 }
 
-# For sanitizers.  Layouts of addresses may be too random for the race detector.
+# For sanitizers.  The race detector may fail with too random address layouts.
 race_detector=(-Db_sanitize=thread -Db_lundef=false)
 sanitizer_environment() {
   launcher="setarch -R"
