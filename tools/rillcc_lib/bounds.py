@@ -1,6 +1,7 @@
 """Accesses to variables of a source, shared arrays among them, at indices that are computed: with --check a call before
-each access names its variable, so that an access past the variable's end is found wherever it lands. For accesses through a
-stored or passed pointer the variable is unknown; the red zones of zones.py cover these.
+each access names its variable, so that an access past the variable's end is found wherever it lands.
+
+For accesses through a stored or passed pointer the variable is unknown; the red zones of zones.py cover these.
 """
 
 import re

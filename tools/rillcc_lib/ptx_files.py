@@ -1,4 +1,5 @@
 """Files of PTX that was compiled elsewhere, for machines without a compiler for NVIDIA's GPUs: `--write-ptx`, `--read-ptx`.
+
 The first line of each is a comment with a hash of its inputs, so PTX of another source is never used."""
 
 import glob

@@ -1,10 +1,11 @@
-"""A second version of kernels whose threads may end early or skip a sync point, for blocks in which none does. After `if (i
->= n) return;` threads of some blocks synchronize with others missing, which has to be checked at every sync point. In most
-blocks i is below n for all threads.  A kernel with such a condition, around or in front of sync points, is emitted in two
-versions: as it is, and with the condition known (all_below.py says when it holds for all); a third function is called for a
-block, and chooses.  The condition is of values that are known before the threads start, so each block does what it did.
-Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose rows are
-long enough.
+"""A second version of kernels whose threads may end early or skip a sync point, for blocks in which none does.
+
+After `if (i >= n) return;` threads of some blocks synchronize with others missing, which has to be checked at every sync
+point.  In most blocks i is below n for all threads.  A kernel with such a condition, around or in front of sync points, is
+emitted in two versions: as it is, and with the condition known (all_below.py says when it holds for all); a third function
+is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
+what it did.  Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose
+rows are long enough.
 """
 
 from . import all_below, flow, llvm, whole_warps
