@@ -1,11 +1,12 @@
-/* RILL_CHECK=comm: what the ranks do is compared; what differs is refused on all of them, and nothing hangs. */
+/* RILL_CHECK=comm: operations of the ranks are compared; mismatched ones are refused on all ranks, and nothing
+ * hangs. */
 #include "ranks.h"
 
 #include <stdio.h>
 
 enum { DIFFERENCES = 6 };
 
-/* Rank 1 calls something else than the others. */
+/* Rank 1 calls a different operation than the others. */
 static rill_status call_differently(const struct rank *r, const struct buffer *b, int what) {
   const bool odd = r->rank == 1;
   const uint32_t type = what == 0 && odd ? RILL_COMM_UINT32 : RILL_COMM_INT32;

@@ -1,5 +1,5 @@
-/* What goes wrong below rill_comm, over the fake NCCL and RCCL: calls that fail, ranks that stall or die, calls that do
- * not return. Each time an error with a text, nothing that leaks, and a communicator that can be created again. */
+/* Failures below rill_comm, over the fake NCCL and RCCL: calls that fail, ranks that stall or die, calls that do not
+ * return. Each time there is an error with a text, nothing leaks, and a new communicator can be created. */
 #include "ranks.h"
 
 #include <comm_control.h>
@@ -30,7 +30,7 @@ static void release_comms(void) {
   }
 }
 
-/* Ending goes on apart: waits until it is over. */
+/* Destruction continues on another thread: waits until it is over. */
 static void engine_has(size_t live) {
   const uint64_t until = now_ns() + TIMEOUT_NS;
   while (engine->live() != live && now_ns() < until) let_pass_ns(MILLISECOND);
@@ -173,7 +173,7 @@ static void a_rank_delayed_by_a_rule(void) {
   end();
 }
 
-/* Rank 1 comes when the others have given up: it then waits in vain, and all can be released, before or after. */
+/* Rank 1 arrives after the others have given up: it waits in vain, and all can be released, before or after. */
 static void a_rank_that_is_too_late(void) {
   begin();
   for (int released = 0; released < 2; released++) {
@@ -181,7 +181,7 @@ static void a_rank_that_is_too_late(void) {
     driver->pause(1);
     for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
     if (released != 0) release_comms();
-    /* Of a rank that was released, the others do not know. */
+    /* The others do not know about a released rank. */
     const char *const late = released != 0 ? " ns" : " ns; the stream of rank 1 has not reached its operation 1";
     is_reported(0, RILL_ERROR_TIMEOUT, late);
     is_reported(2, RILL_ERROR_TIMEOUT, late);
@@ -194,7 +194,7 @@ static void a_rank_that_is_too_late(void) {
   end();
 }
 
-/* The deadline counts from when the stream comes to the operation, not from the call. */
+/* The deadline counts from the time when the stream reaches the operation, not from the call. */
 static void a_late_stream(void) {
   begin();
   make_comms(deadline);
@@ -234,7 +234,7 @@ static void a_rank_that_dies(void) {
   end();
 }
 
-/* Without a deadline nobody watches: the next question finds it, and an abort ends what runs. */
+/* Without a deadline nothing watches: the next query finds the failure, and an abort ends running operations. */
 static void a_rank_that_dies_unwatched(void) {
   begin();
   make_comms(0);
@@ -294,7 +294,7 @@ static const char *join_alone(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Who gave up waiting is not left when the other comes at last. */
+/* A rank that gave up waiting is not left when the other arrives at last. */
 static void nobody_else_joins(void) {
   begin();
   assert_comm(rill_comm_id_create(gpus[0], &id));
@@ -321,7 +321,7 @@ static void threads_join(void) {
   end();
 }
 
-/* ---- what rill has to do with it ---- */
+/* ---- rill's part ---- */
 
 static void a_held_stream(void) {
   begin();
@@ -397,7 +397,7 @@ static void a_thousand_communicators(void) {
     release_comms();
   }
   engine_has(0);
-  const uint64_t until = now_ns() + TIMEOUT_NS; /* what ends apart frees its memory a moment later */
+  const uint64_t until = now_ns() + TIMEOUT_NS; /* destruction on another thread frees memory a moment later */
   while (driver->live("*") > before + 16 && now_ns() < until) let_pass_ns(MILLISECOND);
   assert_true(driver->live("*") <= before + 16);
   end();
@@ -431,7 +431,7 @@ static void exits_in_the_middle(void) {
 static int leave_in_the_middle(void) {
   begin();
   make_comms(deadline);
-  (void)!sum(0, 1); /* nobody else comes */
+  (void)!sum(0, 1); /* no other rank joins */
   (void)rill_comm_release(comms[1]);
   return 0;
 }

@@ -1,6 +1,6 @@
-/* What goes wrong between ranks of one process on the CPU: operations that differ, ranks that do not come, work that
- * failed before, aborts.  Each time all ranks are notified at once, with the rank, the operation and its number; all of
- * it can be released, and a new communicator works. */
+/* Failures between ranks of one process on the CPU: mismatched operations, missing ranks, earlier failed work, aborts.
+ * Each time all ranks are notified at once, with the rank, the operation and its number; everything can be released,
+ * and a new communicator works. */
 #include "ranks.h"
 
 #include <rill/fault.h>
@@ -39,7 +39,7 @@ static rill_status sum(int rank, size_t count) {
                               RILL_COMM_SUM);
 }
 
-/* A communicator made now works, whatever became of others. */
+/* A new communicator works, whatever happened to others. */
 static void works_anew(void) {
   make_comms(0);
   for (int i = 0; i < RANKS; i++) {
@@ -65,7 +65,7 @@ static void has_ended(int rank, rill_status status, const char *says) {
   assert_comm_fails(rill_comm_barrier(comms[rank], streams[rank]), status, says);
 }
 
-/* A host call that stands still until the test lets it go on. */
+/* A host call that blocks until the test releases it. */
 static sem_t gate;
 
 static void wait_at_gate(void *user, rill_status status) {
@@ -80,7 +80,7 @@ static void stand_still(int rank) {
 
 static void go_on(void) { (void)sem_post(&gate); }
 
-/* ---- operations that differ ---- */
+/* ---- mismatched operations ---- */
 
 /* Rank 1's second operation is another one than that of the others. */
 static rill_status differ(int rank, int what) {
@@ -133,7 +133,7 @@ static void mismatched_messages(void) {
   works_anew();
 }
 
-/* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
+/* One operation of a group is mismatched: earlier matched operations are dropped, later ones never match. */
 static void a_mismatched_group(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
@@ -162,7 +162,7 @@ static void an_injected_count(void) {
   works_anew();
 }
 
-/* ---- ranks that do not come ---- */
+/* ---- missing ranks ---- */
 
 static void a_rank_that_does_not_call(void) {
   make_comms(deadline);
@@ -191,7 +191,7 @@ static void many_waiting_operations(void) {
   }
 }
 
-/* Its stream stands still before a gate, before and after all has been released. */
+/* Its stream is blocked by a gate, before and after everything has been released. */
 static void a_late_rank(void) {
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
@@ -220,7 +220,7 @@ static void a_message_that_nobody_sends(void) {
   works_anew();
 }
 
-/* The deadline counts from when the stream comes to the operation. */
+/* The deadline counts from the time when the stream reaches the operation. */
 static void a_late_stream(void) {
   make_comms(deadline);
   stand_still(0);
@@ -234,7 +234,7 @@ static void a_late_stream(void) {
   release_comms();
 }
 
-/* ---- what else ends a communicator ---- */
+/* ---- other ends of a communicator ---- */
 
 static void work_that_failed_before(void) {
   make_comms(0);
@@ -325,7 +325,7 @@ static void threads_join(void) {
   release_comms();
 }
 
-/* Who gave up waiting can come again. */
+/* A rank that gave up waiting can join again. */
 static void nobody_else_joins(void) {
   make_comms(0);
   for (int i = 0; i < RANKS; i++) assert_comm(rill_comm_release(comms[i]));

@@ -39,7 +39,7 @@ static rill_status call(const struct rank *r, const struct shape *s, void *dst, 
   }
 }
 
-/* What stands at `index` of dst afterwards; -1: what stood there before. */
+/* The value at `index` of dst afterwards; -1: unchanged. */
 static int64_t expected_at(const struct rank *r, const struct shape *s, size_t index, uint32_t seed) {
   const uint32_t part = s->count > 0 ? (uint32_t)(index / s->count) : 0;
   switch (s->kind) {
@@ -212,13 +212,14 @@ static void a_rank_sends_to_itself(void) { run_ranks(send_to_itself, 0); }
 
 /* ---- order ---- */
 
-/* A host call that stands still until the test lets it go. */
+/* A host call that blocks until the test releases it. */
 static void stand(void *user, rill_status stream_status) {
   (void)stream_status;
   (void)sem_wait(user);
 }
 
-/* The last rank's stream stands still before the barrier, and tells when it was let go: nobody came past it earlier. */
+/* The last rank's stream blocks before the barrier, and records when it was released: no rank passed the barrier
+ * earlier. */
 static const char *wait_at_barrier(struct rank *r) {
   sem_t gate;
   (void)sem_init(&gate, 0, 0);
@@ -253,7 +254,7 @@ static const char *wait_at_barrier(struct rank *r) {
 }
 static void a_barrier_waits_for_every_rank(void) { run_ranks(wait_at_barrier, 0); }
 
-/* Fills, operations and copies of one stream, 500 rounds without looking: each sees what came before. */
+/* Fills, operations and copies of one stream, 500 rounds without a check: each sees the results of earlier work. */
 static const char *chain(struct rank *r) {
   enum { ROUNDS = 500 };
   struct buffer b;
@@ -341,7 +342,7 @@ static const char *many_in_a_group(struct rank *r) {
 }
 static void a_group_of_many(void) { run_ranks(many_in_a_group, 0); }
 
-/* One refused operation: the others of its group are not submitted either, and the next group works. */
+/* If one operation is refused, the others of its group are not submitted either, and the next group works. */
 static const char *refused_group(struct rank *r) {
   struct buffer b;
   RUN(buffer_new(r, 8, &b));
@@ -447,8 +448,8 @@ static void submitted_work_outlives_the_handle(void) {
 
 /* ---- captures ---- */
 
-/* x = (x + own) * 2 of all ranks, as a graph: a copy, a sum over the ranks, and a copy of that.  Each launch goes on
- * from what the last one left. */
+/* x = (x + own) * 2 of all ranks, as a graph: a copy, a sum over the ranks, and a copy of that. Each launch continues
+ * from the results of the last one. */
 static const char *capture_sums(struct rank *r, struct buffer *b, rill_graph_exec *exec) {
   int64_t *const p = b->device;
   rill_graph graph = RILL_NULL_GRAPH;
@@ -488,7 +489,7 @@ static const char *launch_sums(struct rank *r) {
   int64_t expected = (int64_t)r->ranks * (r->ranks - 1) / 2;
   for (int i = 0; i < LAUNCHES; i++) {
     RUN(rill_graph_launch(exec, r->stream));
-    /* Operations of the stream itself come between. */
+    /* Operations of the stream itself run in between. */
     COMM(rill_comm_all_reduce(r->comm, r->stream, (char *)b.device + 8, b.device, 1, RILL_COMM_INT64, RILL_COMM_MIN));
     RUN(buffer_download(r, &b));
     RUN(rill_stream_synchronize(r->stream));

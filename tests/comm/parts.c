@@ -57,7 +57,7 @@ static void averages_of_integers_round_to_zero(void) { run_ranks(average_of_nega
 /* How many elements rank `from` has for rank `to`; some none. */
 static size_t count_of(uint32_t from, uint32_t to, uint32_t seed) { return (from * 3 + to * 5 + seed * 11) % 9; }
 
-/* Where the parts lie: one after another, or apart. */
+/* Offsets of the parts: contiguous, or with gaps. */
 static size_t lay_out(const size_t *counts, uint32_t ranks, bool apart, size_t *offsets) {
   size_t next = 0;
   for (uint32_t i = 0; i < ranks; i++) {
@@ -169,7 +169,7 @@ static const char *refuse(struct rank *r) {
              RILL_ERROR_INVALID_ARGUMENT, "sends 1 elements to itself, but receives 2");
   COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, counts, NULL, p, counts, NULL, 77),
              RILL_ERROR_INVALID_ARGUMENT, "type 77");
-  /* In a group the end fails as well, and nothing is left of it. */
+  /* In a group the end also fails, and nothing remains of it. */
   COMM(rill_comm_group_begin());
   COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, NULL, NULL, p, counts, NULL, RILL_COMM_INT8),
              RILL_ERROR_INVALID_ARGUMENT, "dst_counts is NULL");
@@ -217,7 +217,7 @@ static const char *split(struct rank *r) {
     const char *failure = sum_of(r, &b, part, r->rank + 1, &sum);
     if (failure != NULL) return failure;
     REQUIRE(sum == expected);
-    /* The parent continues, and the part after the parent's next operation. */
+    /* The parent stays usable, and the part runs after the parent's next operation. */
     failure = sum_of(r, &b, r->comm, 1, &sum);
     if (failure != NULL) return failure;
     REQUIRE(sum == r->ranks);

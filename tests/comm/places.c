@@ -1,5 +1,5 @@
-/* Where RCCL is taken from: of the runtime that rill uses, and of no other (C1.9).  The argument says which test the
- * libraries in LD_LIBRARY_PATH are for. */
+/* RCCL is loaded only from the runtime that rill uses (C1.9). The argument says which test the libraries in
+ * LD_LIBRARY_PATH are for. */
 #include "fault/children.h"
 #include "ranks.h"
 

@@ -70,7 +70,7 @@ static rill_status call(struct sequence *s, const struct step *step) {
   return rill_comm_group_end();
 }
 
-/* What this rank was notified of last: by a call, or by its streams and then by a call. */
+/* The last notification of this rank: by a call, or by its streams and then by a call. */
 static const char *has_ended(struct sequence *s, rill_status status, rill_status expected, const char *says) {
   if (status == RILL_OK) {
     for (int i = 0; i < STREAMS; i++) (void)!rill_stream_synchronize(s->streams[i]);
@@ -146,7 +146,7 @@ static const char *run_planted(struct rank *r) {
   return failure != NULL ? where : NULL;
 }
 
-/* Where a deadline is what ends the communicator, it passes once in each sequence; elsewhere it never does. */
+/* If a deadline ends the communicator, it passes once in each sequence; otherwise it never passes. */
 static uint64_t deadline_for(uint64_t of_seed) {
   struct sequence s = { .random = of_seed };
   return draw(&s, CHANGES) == NOTHING_MORE || !on_cpu() ? 1000 * MILLISECOND : TIMEOUT_NS;

@@ -1,4 +1,4 @@
-/* What the tests of rill_comm share: a rank, ways to have some, and data that says where it came from.
+/* Shared by the tests of rill_comm: ranks, ways to create them, and data that identifies its origin.
  *
  * A test's body is run once for each rank: on GPUs (RILL_TEST_DEVICE names the backend, such as "cuda") in a thread for
  * each device; on the CPU in each process that mpirun started, or in RILL_TEST_RANKS threads if that is set. */
@@ -25,7 +25,7 @@ struct rank {
   do {                                                         \
     if ((call) != RILL_OK) return rill_comm_last_error_text(); \
   } while (0)
-/* It fails so, and its text has this in it. */
+/* The call fails with this status, and its text contains this. */
 #define COMM_FAILS(call, status, says)                                        \
   do {                                                                        \
     const char *wrong_ = check_comm_failure((call), (status), (says), #call); \
@@ -33,7 +33,7 @@ struct rank {
   } while (0)
 const char *check_comm_failure(rill_status status, rill_status expected, const char *says, const char *call);
 
-/* The same as asserts, in the thread of the test. */
+/* The same checks as asserts, in the thread of the test. */
 #define assert_comm(call) check_comm_ok((call), #call, __FILE__, __LINE__)
 #define assert_comm_fails(call, status, says) check_comm_fails((call), (status), (says), #call, __FILE__, __LINE__)
 void check_comm_ok(rill_status status, const char *call, const char *file, int line);

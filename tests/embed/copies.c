@@ -1,5 +1,5 @@
-/* Several copies of rill in one process: this program's, and one in each plugin that the arguments name.  Each has
- * devices, handles and threads of its own, all work at once, and plugins may be closed with work under way.
+/* Several copies of rill in one process: this program's, and one in each plugin that the arguments name. Each has its
+ * own devices, handles and threads, all work at once, and plugins may be closed while work is running.
  *
  * usage: copies DEVICE stay|close PLUGIN ... */
 #define _GNU_SOURCE

@@ -1,9 +1,9 @@
-/* Runs a target over mutations of its valid inputs, without a fuzzer: the same inputs in every build.
+/* Runs a target on mutations of its valid inputs, without a fuzzer, with the same inputs in every build.
  *
  *   fuzz_NAME [COUNT [SEED [FIRST]]]   COUNT inputs, from number FIRST on (default: 20000 1 0)
  *   fuzz_NAME FILE...                  these inputs, such as those that libFuzzer found
  *
- * An input depends on the valid ones, SEED and its number alone.  A failure tells both numbers, and the bytes. */
+ * An input depends on the valid ones, SEED and its number alone.  A failure prints both numbers, and the bytes. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ enum { FUZZ_SANITIZED = __has_feature(address_sanitizer) };
 enum { FUZZ_SANITIZED = 0 };
 #endif
 
-enum { WARM_UP = 512 }; /* inputs after which what is kept forever is there */
+enum { WARM_UP = 512 }; /* inputs after which everything that is cached exists */
 
 static struct {
   uint8_t bytes[FUZZ_MOST_BYTES];
@@ -29,7 +29,7 @@ static struct {
 
 /* ---- a failure ---- */
 
-/* Of sanitizers, which end the process by themselves. */
+/* For sanitizers, which end the process by themselves. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void tell_input(void) {
@@ -60,7 +60,7 @@ static void watch_for_failures(void) {
   }
 }
 
-/* ---- what the process holds ---- */
+/* ---- resources of the process ---- */
 
 static unsigned count_files(void) {
   unsigned count = 0;
@@ -83,7 +83,7 @@ static unsigned count_mappings(void) {
 /* ---- inputs ---- */
 
 static void run_input(void) {
-  /* A block of just this size: memory checkers see what is read after it. */
+  /* A block of exactly this size: memory checkers notice reads past it. */
   uint8_t *exact = malloc(now.size == 0 ? 1 : now.size);
   FUZZ_REQUIRE(exact != NULL, "no memory");
   if (now.size > 0) memcpy(exact, now.bytes, now.size);
@@ -91,7 +91,7 @@ static void run_input(void) {
   free(exact);
 }
 
-/* The valid inputs as they are come first. */
+/* The unchanged valid inputs come first. */
 static void make_input(uint64_t number) {
   now.number = number;
   if (number < fuzz_count_seeds()) {
@@ -114,7 +114,7 @@ static void run_numbers(uint64_t first, uint64_t count) {
   if (count <= WARM_UP) return;
   FUZZ_REQUIRE(count_files() == files, "%u files open after %llu inputs, %u after %d", count_files(),
                (unsigned long long)count, files, WARM_UP);
-  /* Allocators map a little now and then, and the address sanitizer's more. */
+  /* Allocators occasionally map a little memory, and the address sanitizer maps more. */
   FUZZ_REQUIRE(count_mappings() <= mappings + (FUZZ_SANITIZED ? 1000 : 16),
                "%u mappings after %llu inputs, %u after %d", count_mappings(), (unsigned long long)count, mappings,
                WARM_UP);

@@ -1,9 +1,9 @@
-/* A fuzz target: one parser of bytes that come from elsewhere, given any bytes at all.
+/* A fuzz target: one parser of foreign bytes, called with arbitrary bytes.
  *
  * A target is a file tests/fuzz/NAME.c with the five functions below and its line in meson.build.  It is a test in
  * every build, with driver.c; and a program of libFuzzer where the build is configured for that (README.md).
  *
- * What the parser answers is the target's to judge with FUZZ_REQUIRE: memory checkers see the rest.  A target behaves
+ * The target judges the parser's answers with FUZZ_REQUIRE; memory checkers find the rest.  A target behaves
  * the same for the same bytes, whatever came before.
  */
 #ifndef RILL_TESTS_FUZZ_FUZZ_H
@@ -17,7 +17,7 @@
 
 enum { FUZZ_MOST_BYTES = 256 * 1024 }; /* of one input */
 
-/* ---- what a target defines ---- */
+/* ---- defined by a target ---- */
 
 /* Once, before all: opens devices, makes the valid inputs.  A process of the target's own making is recognized by its
  * first argument what it is for, and does not return. */
@@ -26,8 +26,8 @@ void fuzz_begin(int argc, char **argv);
 /* Writes the valid input `index` and gives its size; 0 from the first index that there is none for. */
 size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity);
 
-/* Makes check sums, lengths and the like right again after a mutation, so that what lies after them is reached. Returns
- * the size. */
+/* Corrects check sums, lengths and similar fields after a mutation, so that the code after them is reached. Returns the
+ * size. */
 size_t fuzz_repair(uint8_t *data, size_t size, size_t capacity);
 
 /* The target itself: gives 0, or aborts. */
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Once, after all: gives back what fuzz_begin made.  Not called under libFuzzer. */
 void fuzz_end(void);
 
-/* ---- what it uses ---- */
+/* ---- used by a target ---- */
 
 #define FUZZ_REQUIRE(condition, ...)                                        \
   do {                                                                      \
@@ -53,10 +53,10 @@ void fuzz_end(void);
 /* Seeded numbers: the same in every build. */
 uint64_t fuzz_random(uint64_t *state);
 
-/* One to a few small changes in place; returns the new size. */
+/* Makes one or a few small changes in place; returns the new size. */
 size_t fuzz_mutate(uint64_t *state, uint8_t *data, size_t size, size_t capacity);
 
-/* How many valid inputs there are, and one of them. */
+/* Return the number of valid inputs, and one of them. */
 unsigned fuzz_count_seeds(void);
 size_t fuzz_pick_seed(uint64_t *state, uint8_t *out, size_t capacity);
 

@@ -1,4 +1,4 @@
-/* The readers of one backend: parts and kernels of an image that may be anything.  What they tell must be complete. */
+/* The readers of one backend: parts and kernels of an arbitrary image. Their answers must be complete. */
 #include "images.h"
 
 #include "core/device/registry.h"
@@ -46,7 +46,7 @@ static void check_kernel(const rill_bundle_kernel *kernel) {
   }
 }
 
-/* What readers do is in proportion to the bytes that they were given. */
+/* The work of readers is proportional to the number of bytes. */
 static void check_work(const struct rill__image *image, size_t size) {
   enum { WORK_PER_BYTE = 32, WORK_AT_LEAST = 4096 };
   FUZZ_REQUIRE(image->work <= (uint64_t)WORK_PER_BYTE * size + WORK_AT_LEAST, "%llu steps to read %zu bytes",

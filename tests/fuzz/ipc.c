@@ -52,7 +52,7 @@ static unsigned export_all(rill_ipc_handle *out) {
   return count;
 }
 
-/* Until the other end is closed.  Ends as if it were killed: what it exported is there as long as it is. */
+/* Waits until the other end is closed, then ends as if killed: exports exist as long as the process. */
 static void be_exporter(void) {
   char none;
   open_device();
@@ -109,8 +109,8 @@ size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity) {
   return sizeof *handles;
 }
 
-/* A driver that is no fake may crash over bytes of its own that were made up, and there is nothing that rill could look
- * at before it hands them over (docs/guides/IPC.md): they are those of some handle of the kind. */
+/* A real driver may crash on forged driver bytes, which rill cannot check before it passes them on
+ * (docs/guides/IPC.md), so these bytes are taken from some handle of the kind. */
 static void keep_drivers_bytes(struct rill__ipc_bytes *content) {
   if (!fuzz_ipc.gpu || getenv("RILL_FAKE_DEVICES") != NULL) return;
   const unsigned first = content->native.bytes[0];
@@ -153,7 +153,7 @@ void fuzz_ipc_check_error(const char *api, rill_status status) {
   rill_error error = RILL_ERROR_INIT;
   FUZZ_REQUIRE(rill_last_error(&error) == RILL_OK && error.status == status, "status %d", (int)status);
   FUZZ_REQUIRE(strcmp(error.api, api) == 0 && error.message[0] != '\0', "%s", rill_last_error_text());
-  switch (status) { /* what opening anything may end in */
+  switch (status) { /* statuses that opening arbitrary bytes may return */
     case RILL_ERROR_INVALID_ARGUMENT:
     case RILL_ERROR_UNSUPPORTED:
     case RILL_ERROR_WRONG_BACKEND:

@@ -24,7 +24,7 @@ rill_ipc_handle fuzz_ipc_handle(const uint8_t *data, size_t size);
 /* Is it one that was exported, of this kind?  Then it opens. */
 bool fuzz_ipc_is_good(const rill_ipc_handle *handle, uint8_t kind);
 
-/* The last error is `status`, and tells the call and what was wrong. */
+/* Checks that the last error is `status`, and names the call and the problem. */
 void fuzz_ipc_check_error(const char *api, rill_status status);
 
 #endif

@@ -23,7 +23,7 @@ size_t fuzz_pick_seed(uint64_t *state, uint8_t *out, size_t capacity) {
   return fuzz_seed((unsigned)below(state, fuzz_count_seeds()), out, capacity);
 }
 
-/* A number that parsers stumble over, of 1, 2, 4 or 8 bytes, at any place. */
+/* Writes a number of 1, 2, 4 or 8 bytes that is difficult for parsers, at any place. */
 static void put_number(uint64_t *state, uint8_t *data, size_t size) {
   static const uint64_t numbers[] = { 0,
                                       1,
@@ -55,7 +55,7 @@ static void put_number(uint64_t *state, uint8_t *data, size_t size) {
   for (size_t i = 0; i < width; i++) data[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Adds a little to a number of 1, 2, 4 or 8 bytes, or takes it away. */
+/* Adds a small number to a number of 1, 2, 4 or 8 bytes, or subtracts it. */
 static void nudge(uint64_t *state, uint8_t *data, size_t size) {
   const size_t width = (size_t)1 << below(state, 4);
   if (width > size) return;
@@ -66,7 +66,7 @@ static void nudge(uint64_t *state, uint8_t *data, size_t size) {
   for (size_t i = 0; i < width; i++) data[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* A stretch of another valid input, at the place where it stands there. */
+/* Copies a part of another valid input, at the same offset. */
 static void splice(uint64_t *state, uint8_t *data, size_t size) {
   static uint8_t other[FUZZ_MOST_BYTES];
   const size_t other_size = fuzz_pick_seed(state, other, sizeof other);
@@ -76,7 +76,7 @@ static void splice(uint64_t *state, uint8_t *data, size_t size) {
   memcpy(data + at, other + at, length);
 }
 
-/* Moves or repeats a stretch within the input. */
+/* Moves or repeats a part within the input. */
 static void copy_inside(uint64_t *state, uint8_t *data, size_t size) {
   const size_t from = below(state, size), to = below(state, size);
   const size_t room = size - (from > to ? from : to);

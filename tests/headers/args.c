@@ -1,4 +1,4 @@
-/* RILL_ARGS in C and, through args.cpp, in C++: counts, sizes and values of what it makes. */
+/* RILL_ARGS in C and, through args.cpp, in C++: counts, sizes and values of its arguments. */
 #include <rill/kernel.h>
 #include <rill/memory.h>
 
@@ -15,7 +15,7 @@ static int failures;
     }                                                      \
   } while (0)
 
-/* What a launch gets; it looks at the values within the statement, as a launch does. */
+/* Receives the arguments of a launch; reads the values within the statement, as a launch does. */
 static size_t copy_args(unsigned char *values, size_t *sizes, const rill_arg *args, size_t count) {
   size_t used = 0;
   for (size_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static void check_types(void) {
   const size_t expected[] = { 1, 1, 2, 4, 8, 1 };
   for (int i = 0; i < 6; i++) CHECK(sizes[i] == expected[i]);
 
-  /* Arrays are passed as pointers; qualifiers go. */
+  /* Arrays are passed as pointers; qualifiers are dropped. */
   CHECK(copy_args(values, sizes, RILL_ARGS(array, pointer, constant)) == 3);
   CHECK(sizes[0] == sizeof(void *) && sizes[1] == sizeof(void *) && sizes[2] == sizeof(int));
   const float *first = NULL, *second = NULL;
@@ -74,7 +74,7 @@ static void check_types(void) {
   CHECK(first == array && second == array);
 }
 
-/* Values that have no address of their own. */
+/* Values without an address. */
 static void check_rvalues(void) {
   int n = 3;
   CHECK(copy_args(values, sizes,
@@ -171,7 +171,7 @@ static struct {
   uint32_t kind;
 } asked;
 
-/* RILL_NEW calls this one, in place of the library. */
+/* RILL_NEW calls this function instead of the library's. */
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
   (void)device;
   asked.size = size;
@@ -197,7 +197,7 @@ static void check_new(void) {
   CHECK(RILL_NEW(device, RILL_MEMORY_DEVICE, SIZE_MAX / 2, &points) == RILL_OK && asked.size == SIZE_MAX);
 }
 
-/* The other sugar. */
+/* The other convenience macros. */
 static void check_launch_1d(void) {
   const rill_launch launch = rill_launch_1d(1000, 256);
   CHECK(launch.struct_size == sizeof launch && launch.grid.x == 4 && launch.block.x == 256);

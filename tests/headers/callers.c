@@ -31,7 +31,7 @@ static rill_stream stream;
   } while (0)
 #define OK(call) CHECK((call) == RILL_OK)
 
-/* Memory whose end is the end of what may be checked. */
+/* Memory whose end is the end of the readable bytes. */
 static void *at_the_end(size_t size) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +46,7 @@ static void *sized(size_t size) {
 }
 #define NEW(type) ((type *)sized(sizeof(type)))
 
-/* What the library does not know is refused, if it is anything. */
+/* Unknown fields are refused unless they are zero. */
 #define REFUSES_NEWER(type, in, call)               \
   do {                                              \
     SET_##type##_newer(in, 1);                      \
@@ -56,7 +56,7 @@ static void *sized(size_t size) {
     }                                               \
   } while (0)
 
-/* A struct that is written has what today's has, as far as it goes, and nothing is written after its end. */
+/* An output struct has the fields of today's as far as it reaches, and nothing is written past its end. */
 #define FILLS(type, call)                                                                  \
   do {                                                                                     \
     size_t today = TODAY_##type, mine = sizeof(type), least = mine < today ? mine : today; \
@@ -274,7 +274,7 @@ static void nodes(void) {
   OK(rill_graph_add_host_call(graph, NULL, 0, do_nothing, NULL, &call));
   OK(rill_graph_add_copy(graph, NULL, 0, (char *)memory + 32, memory, 32, &copy));
   rill_graph_node_params *read = NEW(rill_graph_node_params);
-  OK(rill_graph_get_node_params(graph, call, read)); /* nothing is written after its end */
+  OK(rill_graph_get_node_params(graph, call, read)); /* nothing is written past its end */
   CHECK(read->struct_size == sizeof *read);
   FILLS(rill_copy_3d, (SET_rill_graph_node_params_copy(read, out), rill_graph_get_node_params(graph, copy, read)));
   SET_rill_graph_node_params_fn(in, do_nothing);

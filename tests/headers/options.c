@@ -1,4 +1,5 @@
-/* RILL_STREAM_OPTIONS and its kin in C and, through options.cpp, in C++17: what is named is set, all else is 0. */
+/* RILL_STREAM_OPTIONS and related macros in C and, through options.cpp, in C++17: named fields are set, all others are
+ * 0. */
 #include <rill/comm.h>
 #include <rill/rill.h>
 

@@ -1,6 +1,5 @@
-/* What the tests of kernels share: fixed random numbers, arrays in device memory with something after them that must
- * not change, and kernels that compute each element by itself.
- */
+/* Shared by the tests of kernels: fixed random numbers, arrays in device memory with a guard after them, and kernels
+ * that compute each element by itself. */
 #ifndef RILL_TESTS_KERNELS_ARRAYS_H
 #define RILL_TESTS_KERNELS_ARRAYS_H
 
@@ -19,7 +18,7 @@ void random_floats(uint64_t seed, size_t count, float *x);
 void random_doubles(uint64_t seed, size_t count, double *x);
 void random_ints(uint64_t seed, size_t count, int32_t *x); /* of all 32 bits */
 
-/* Memory for a test, or its end. */
+/* Allocates memory for a test, or fails the test. */
 void *new_host(size_t bytes);
 
 /* ---- arrays in device memory ---- */
@@ -31,7 +30,7 @@ enum { GUARD_BYTES = 64 };
 void *new_array(rill_stream stream, const void *host, size_t bytes, size_t skip);
 void free_array(void *array, size_t skip);
 
-/* Waits for the stream, copies the array back, and looks after the guard. */
+/* Waits for the stream, copies the array back, and checks the guard. */
 void read_array(rill_stream stream, void *host, const void *array, size_t bytes);
 
 /* The array has these bytes.  A failure names the first element that differs. */
@@ -53,7 +52,7 @@ struct elementwise {
   void (*expect)(size_t i, const void *a, const void *b, void *out);
 };
 
-/* The kernel gives to the last bit what `expect` does, for every size, several blocks, and misaligned arrays. */
+/* Checks that the kernel equals `expect` to the last bit, for every size, several blocks, and misaligned arrays. */
 void check_elementwise(const struct elementwise *kernel);
 
 /* A test of the name: LAUNCH and EXPECTED speak of stream, launch, n and of a, b and out; EXPECTED of i. */

@@ -1,4 +1,4 @@
-/* kernels/axpy.kernel.cu: one rounding, so bit for bit what fma gives. */
+/* kernels/axpy.kernel.cu: one rounding, so the result equals fma bit for bit. */
 #include "arrays.h"
 
 #include "axpy.rill.h"

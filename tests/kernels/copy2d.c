@@ -11,7 +11,7 @@ static const struct {
                { 65, 17 }, { 63, 1023 }, { 1025, 9 }, { 257, 129 }, { 4, 70000 } };
 static const rill_dim3 blocks[] = { { 64, 4, 1 }, { 32, 8, 1 }, { 7, 3, 1 }, { 256, 1, 1 } };
 
-/* Rows lie apart, and what is between them stays. */
+/* Rows have gaps between them, which stay unchanged. */
 static void check(rill_stream stream, size_t element_size, size_t width, size_t height, rill_dim3 block) {
   const size_t src_pitch = width + 3, dst_pitch = width + 5;
   const size_t src_count = src_pitch * height, dst_count = dst_pitch * height;

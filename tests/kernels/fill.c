@@ -6,7 +6,7 @@
 ELEMENTWISE_TEST(fills_floats, float, fill_f32_launch(stream, launch, n, -1.25f, out), -1.25f)
 ELEMENTWISE_TEST(fills_doubles, double, fill_f64_launch(stream, launch, n, 1e-300, out), 1e-300)
 
-/* The bits of a value arrive, whatever they mean. */
+/* All bits of a value are stored, whatever they mean. */
 static void keeps_the_bits_of_a_nan(void) {
   const uint32_t bits = 0x7fc12345u;
   uint32_t expected[100];

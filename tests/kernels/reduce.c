@@ -128,7 +128,7 @@ static void sums_i32(void) {
   }
 }
 
-/* Least and greatest are at a place of their own: first, last, or between. */
+/* Minimum and maximum are each at one place: first, last, or between. */
 #define EXTREMES(SUFFIX, T, RANDOM, LOW, HIGH)                                                                    \
   static void check_extremes_##SUFFIX(rill_stream stream, size_t n, size_t low, size_t high) {                    \
     T *const x = new_host(n * sizeof *x);                                                                         \
@@ -180,7 +180,7 @@ static void nans_count_only_if_all_values_are_nan(void) {
   free(x);
 }
 
-/* The scratch memory of the passes goes back to the pool. */
+/* The scratch memory of the passes returns to the pool. */
 static void scratch_memory_returns_to_the_pool(void) {
   rill_stream stream = new_stream("scratch");
   rill_pool pool;

@@ -126,7 +126,7 @@ SCANS(i32, int32_t, uint32_t)
 SCANS(f32, float, float)
 SCANS(f64, double, double)
 
-/* Scans that run at the same time wait for blocks of their own alone. */
+/* Concurrent scans wait only for their own blocks. */
 static void scans_on_several_streams(void) {
   enum { STREAMS = 4, N = 1500000 };
   int32_t *x[STREAMS], *const y = new_host(N * sizeof *y), *const expected = new_host(N * sizeof *expected);
@@ -155,7 +155,7 @@ static void scans_on_several_streams(void) {
   free(y);
 }
 
-/* Work of another kind before and after: the passes are on the stream, and nowhere else. */
+/* Other work before and after shows that all passes run on the stream. */
 static void passes_run_in_stream_order(void) {
   enum { N = 10000 };
   rill_stream stream = new_stream("order");

@@ -1,5 +1,5 @@
-/* kernels/sgemm.kernel.cu: the order of each sum is given, so all kernels give what the same in C gives, bit for bit,
- * but for the sign of a zero. */
+/* kernels/sgemm.kernel.cu: the order of each sum is specified, so all kernels equal the same code in C bit for bit,
+ * except for the sign of a zero. */
 #include "arrays.h"
 
 #include "sgemm.rill.h"
@@ -10,7 +10,7 @@ static const struct {
                { 64, 65, 63 },   { 1, 200, 50 },    { 200, 1, 50 }, { 127, 129, 9 },  { 128, 128, 128 },
                { 257, 130, 67 }, { 33, 140, 1025 }, { 40, 24, 0 },  { 132, 260, 16 }, { 136, 260, 140 } };
 
-/* One way to lie in memory. */
+/* A memory layout. */
 struct layout {
   size_t gap, skip; /* elements after each row; bytes before the first */
   float alpha, beta;
@@ -50,7 +50,7 @@ static void check(rill_stream stream, bool small, size_t m, size_t n, size_t k, 
   expect_product(m, n, k, l, a, b, c);
   read_array(stream, found, dc, m * ldc * sizeof *found);
   for (size_t i = 0; i < m * ldc; i++) {
-    if (found[i] == c[i] || (isnan(c[i]) && isnan(found[i]))) continue; /* NaNs are in gaps alone */
+    if (found[i] == c[i] || (isnan(c[i]) && isnan(found[i]))) continue; /* NaNs are only in gaps */
     fail_msg("%zu x %zu x %zu, gap %zu: row %zu, column %zu is %.9g, not %.9g", m, n, k, l->gap, i / ldc, i % ldc,
              (double)found[i], (double)c[i]);
   }
@@ -115,7 +115,7 @@ static void expect_products(const rill_kernels_sgemm_problem *p) {
   }
 }
 
-/* By one of the two kernels, or by the one that rill_kernels_sgemm_many chooses. */
+/* Computes with one of the two kernels, or with the one that rill_kernels_sgemm_many chooses. */
 static rill_status multiply(rill_stream stream, const rill_kernels_sgemm_problem *p, uint64_t way) {
   if (way == 0) return rill_kernels_sgemm_many(stream, p);
   const rill_launch launch =

@@ -1,4 +1,4 @@
-/* kernels/rill_kernels.h: the shapes of launches, at the ends of what fits. */
+/* kernels/rill_kernels.h: the shapes of launches, at the limits of sizes. */
 #include "arrays.h"
 
 static void expect(rill_launch launch, uint32_t blocks, uint32_t block_x, uint32_t block_y) {
@@ -34,7 +34,7 @@ static void shapes_cover_everything(void) {
   assert_int_equal(rill_kernels_histogram(1, 10, 100).shared_mem_bytes, 40);
 }
 
-/* 0 blocks, or more than any device has: a launch refuses both. */
+/* Checks for 0 blocks, or more than any device has: a launch refuses both. */
 static void empty_and_too_large_sizes_have_no_grid(void) {
   assert_int_equal(rill_kernels_wide(UINT64_MAX, 4, 32).grid.x, UINT32_MAX);
   expect(rill_kernels_tiles(UINT64_MAX, 8), 0, 256, 1);

@@ -1,4 +1,5 @@
-/* kernels/stencil.kernel.cu: the order and the roundings are given, so bit for bit what the same in C gives. */
+/* kernels/stencil.kernel.cu: the order and the roundings are specified, so the result equals the same code in C bit for
+ * bit. */
 #include "arrays.h"
 
 #include "stencil.rill.h"

@@ -1,4 +1,4 @@
-/* kernels/stream.kernel.cu: one rounding for each element, so bit for bit what C gives. */
+/* kernels/stream.kernel.cu: one rounding for each element, so the result equals C bit for bit. */
 #include "arrays.h"
 
 #include "stream.rill.h"

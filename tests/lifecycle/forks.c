@@ -1,4 +1,5 @@
-/* fork (C1.10): the child's GPU calls give NO_DEVICE and do not hang, its cpu works; the parent continues. */
+/* fork (C1.10): the child's GPU calls return NO_DEVICE and do not hang, its cpu device works, and the parent
+ * continues. */
 #include "fault/children.h"
 #include "life.h"
 
@@ -39,7 +40,7 @@ static pid_t fork_child(void) {
 
 static void no_call(void *user, rill_status status) { (void)user, (void)status; }
 
-/* All kinds of calls on what the parent made: refused, but for getters and releases. */
+/* All kinds of calls on the parent's objects are refused, except getters and releases. */
 static void refuses_all(struct leftovers *left) {
   rill_stream stream;
   rill_event event;
@@ -74,7 +75,7 @@ static void refuses_all(struct leftovers *left) {
   refuses(rill_event_synchronize_for(left->event, 1));
   rill_event timed = left->event;
   ignore(rill_event_elapsed_time(timed, timed, &ms));
-  /* Getters work, and features are not there. */
+  /* Getters work, and features are unsupported. */
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   const char *text = NULL;
   must(rill_device_get_info(life.device, &info));
@@ -92,7 +93,7 @@ static void release_all(struct leftovers *left) {
   must(rill_stream_release(left->held));
 }
 
-/* What the child of a process that has used its device can do. */
+/* Calls that the child of a process that has used its device can make. */
 static void child_of_a_user(struct leftovers *left) {
   if (life.gpu) refuses_all(left);
   release_all(left);
@@ -124,7 +125,7 @@ static void before_the_first_use(void) {
   use(life.device);
 }
 
-/* The parent has looked for devices and no more. */
+/* The parent has only searched for devices. */
 static void after_a_device_search(void) {
   if (THREADS_CHECKED) return;
   rill_device device;
@@ -141,7 +142,7 @@ static void after_a_device_search(void) {
   use(life.device);
 }
 
-/* Nobody has asked for a GPU yet: its library starts in the child, and in the parent, each for itself. */
+/* No GPU has been requested yet: its library starts separately in the child and in the parent. */
 static void after_the_cpu_alone(void) {
   if (THREADS_CHECKED) return;
   rill_device cpu;
@@ -173,7 +174,7 @@ static void with_work_pending(void) {
   end_parent(&left);
 }
 
-/* The child ends as programs do, with the parent's handles still there. */
+/* The child ends normally, while the parent's handles still exist. */
 static void child_exits_in_order(void) {
   if (THREADS_CHECKED) return;
   struct leftovers left;
@@ -362,7 +363,7 @@ static void child_of_an_allocator(struct pooled *pooled) {
   must(rill_device_synchronize(life.cpu));
 }
 
-/* C1.10: a lock of a pool that another thread had is free in the child. */
+/* C1.10: a pool lock that another thread held is free in the child. */
 static void with_pools_in_use(void) {
   if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
   enum { THREADS = 3, FORKS = 8 };
@@ -431,7 +432,7 @@ static void child_of_a_launcher(const struct graphed *graphed) {
   must(rill_stream_release(stream));
 }
 
-/* C1.10: an execution object that another thread was launching or changing is intact, and nobody's, in the child. */
+/* C1.10: an execution object that another thread was launching or changing is intact and unlocked in the child. */
 static void with_graphs_in_use(void) {
   if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
   enum { THREADS = 3, FORKS = 24 };
@@ -463,7 +464,7 @@ static void with_graphs_in_use(void) {
   assert_ok(rill_free(graphed.cells));
 }
 
-/* What was deferred in the parent, whose held work the child does not have, goes in the child. */
+/* Deferred frees of the parent happen in the child, which does not have the parent's held work. */
 static void with_deferred_memory(void) {
   if (THREADS_CHECKED) return;
   rill_stream held, recorder;
@@ -503,7 +504,7 @@ static const char *wait_for_it(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Threads of the parent block in waits, which are not in the child. */
+/* Threads of the parent block in waits that do not exist in the child. */
 static void while_threads_wait(void) {
   if (THREADS_CHECKED) return;
   struct leftovers left;
@@ -519,7 +520,7 @@ static void while_threads_wait(void) {
     reap(pid);
   }
   open_gates();
-  assert_ok(rill_event_release(left.never)); /* what is held for it fails, and its waiter returns */
+  assert_ok(rill_event_release(left.never)); /* streams held for it fail, and its waiter returns */
   join_threads(waiting);
   left.never = RILL_NULL_EVENT;
   end_parent(&left);
@@ -537,7 +538,7 @@ static void *fork_here(void *argument) {
   return status == 0 ? NULL : argument;
 }
 
-/* The thread that forks is not the one that used rill, and has no state there yet. */
+/* The forking thread has not used rill, so it has no state in rill yet. */
 static void from_a_fresh_thread(void) {
   if (THREADS_CHECKED) return;
   struct leftovers left;

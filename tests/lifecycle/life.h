@@ -1,5 +1,5 @@
-/* What the programs about a process's life share: the device that they run on, work that stays pending, and words for
- * places where no test runs any more, as in exit handlers.
+/* Shared by the programs on process lifetime: their device, work that stays pending, and messages for places where no
+ * test runs any more, such as exit handlers.
  *
  * RILL_TEST_DEVICE names the device: "cpu", or one of a fake vendor library.
  */
@@ -28,7 +28,7 @@ extern struct life life;
 
 void life_begin(void);
 
-/* Says what is wrong, and ends the process with exit code 3 at once. */
+/* Prints the problem, and ends the process with exit code 3 at once. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* For any place and process: a call that must succeed. */
@@ -37,16 +37,16 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
     if ((call) != RILL_OK) die("%s:%d: %s: %s", __FILE__, __LINE__, #call, rill_last_error_text()); \
   } while (0)
 
-/* One of each object, used: on `device`, everything it did is right. */
+/* Creates and uses one of each object on `device`, and checks the results. */
 void use(rill_device device);
 
-/* Work that stands still in the stream until open_gates, or forever. Gates are closed from the start, and again after
+/* Work that blocks the stream until open_gates, or forever. Gates are closed from the start, and again after
  * close_gates. */
 void close_gate(rill_stream stream);
 void close_gates(void);
 void open_gates(void);
 
-/* Handles that nobody releases, with work that stands still after a gate. */
+/* Creates handles that are never released, with work blocked by a gate. */
 struct leftovers {
   rill_stream stream, waiting, held;
   rill_event event, never;

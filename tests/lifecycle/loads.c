@@ -1,5 +1,5 @@
-/* The library loaded at run time, and closed again in any state (T12).  Not linked with it: arguments are the library's
- * file and a mode. */
+/* Loads the library at run time, and closes it again in any state (T12). Not linked with it: arguments are the
+ * library's file and a mode. */
 #include <rill/rill.h>
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends the process if something is not so. */
+/* Ends the process if a condition does not hold. */
 #define need(condition)                                                                            \
   do {                                                                                             \
     if (!(condition)) {                                                                            \
@@ -95,7 +95,7 @@ static void *thread_of_the_program(void *argument) {
   use();
   atomic_store(started, true);
   while (!atomic_load(&go_on)) (void)sched_yield();
-  return NULL; /* its record in the library goes here, after the library was closed */
+  return NULL; /* its record in the library is freed here, after the library was closed */
 }
 
 static void stand_still(void *user, rill_status status) {

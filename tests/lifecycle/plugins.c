@@ -20,7 +20,7 @@ static struct opened open_plugin(void) {
   return plugin;
 }
 
-/* It must really go: what still looked into it would crash. */
+/* The library must really be unmapped: any remaining access to it would crash. */
 static void close_plugin(struct opened *plugin) {
   assert_ok(rill_bundle_unload(plugin->functions->bundle));
   assert_int_equal(dlclose(plugin->library), 0);
@@ -38,7 +38,7 @@ static void check_sum(rill_stream stream, uint32_t sum) {
   assert_int_equal(dut.host[0], sum);
 }
 
-/* Again and again, at whatever address the loader puts it. */
+/* Repeatedly, at any address that the loader chooses. */
 static void can_be_opened_and_closed_repeatedly(void) {
   rill_stream stream = new_stream("stream");
   for (unsigned i = 1; i <= 20; i++) {

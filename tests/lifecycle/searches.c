@@ -1,5 +1,5 @@
-/* Which vendors' libraries are opened for which device, and who waits meanwhile (C1.7, C1.9, C2.1).  Both fake vendors
- * are there, with two devices each. */
+/* Tests which vendor libraries are opened for which device, and which threads wait meanwhile (C1.7, C1.9, C2.1). Both
+ * fake vendors are installed, with two devices each. */
 #include "fake_control.h"
 #include "fault/children.h"
 #include "life.h"
@@ -172,7 +172,7 @@ static const struct rill_fake *wait_until_it_starts(void) {
   return fake;
 }
 
-/* One thread starts it, and the others that want its devices wait; nobody else does. */
+/* One thread starts the library, and only threads that request its devices wait. */
 static void other_devices_need_not_wait(void) {
   enum { WAITING = 3 };
   rill_device got[WAITING], device;
@@ -190,7 +190,7 @@ static void other_devices_need_not_wait(void) {
   use(got[0]);
 }
 
-/* C1.10: the child's question is answered, and its other devices are there. */
+/* C1.10: the child's query is answered, and its other devices work. */
 static void a_fork_during_a_library_start(void) {
   if (THREADS_CHECKED) return;
   rill_device got, device;
@@ -203,7 +203,7 @@ static void a_fork_during_a_library_start(void) {
     if (strstr(rill_last_error_text(), "fork") == NULL) die("%s", rill_last_error_text());
     must(rill_device_open("cpu", &device));
     use(device);
-    must(rill_device_open("hip:0", &device)); /* nobody had asked for one */
+    must(rill_device_open("hip:0", &device)); /* no GPU had been requested */
     use(device);
     _exit(0);
   }
@@ -231,12 +231,12 @@ static const char *let_it_go_on(unsigned index, void *shared) {
   const struct rill_fake *fake = shared;
   (void)index;
   while (!atomic_load(&forking)) (void)sched_yield();
-  for (int i = 0; i < 1000; i++) (void)sched_yield(); /* gives the handlers time to take what they should not */
+  for (int i = 0; i < 1000; i++) (void)sched_yield(); /* gives the handlers time to take locks that they should not */
   fake->clear();
   return NULL;
 }
 
-/* Calls of the vendor wait while the process forks, so whoever forks must wait for those that are under way first. */
+/* Calls of the vendor wait while the process forks, so the forking thread must first wait for calls in progress. */
 static void a_fork_while_a_device_starts(void) {
   if (THREADS_CHECKED) return;
   rill_device device;

@@ -1,5 +1,5 @@
-/* Memory shared between processes (C5.4), when these end, fork, belong to others or stand elsewhere.  What the CPU
- * promises here is rill's own doing; of a GPU it is the driver's, and only that nothing crashes is asked. */
+/* Memory shared between processes (C5.4), that end, fork, or have another user or directory. For the CPU rill itself
+ * keeps the promises; for a GPU the driver does, and the tests only require that nothing crashes. */
 #include "support/peer.h"
 
 #include <dirent.h>
@@ -59,7 +59,7 @@ static unsigned count_names(const char *path) {
   return count;
 }
 
-/* Wherever somebody might leave some. */
+/* In every place where such files might remain. */
 static unsigned count_files_left(void) {
   return count_names("/dev/shm") + count_names("/tmp") + count_names("/") + count_names(".");
 }
@@ -141,7 +141,7 @@ static void neither_directory_nor_environment_matters(void) {
   assert_ok(rill_free(p));
 }
 
-/* It opened the memory and is killed: the exporter's stays. */
+/* The importer opened the memory and is killed; the exporter's memory stays. */
 static void child_opens_and_waits(void) {
   rill_ipc_handle handle;
   uint32_t *p;
@@ -165,7 +165,7 @@ static void importers_may_be_killed(void) {
   assert_ok(rill_free(p));
 }
 
-/* ---- who may ---- */
+/* ---- permissions ---- */
 
 static void child_is_refused(void) {
   rill_ipc_handle handle;
@@ -176,7 +176,8 @@ static void child_is_refused(void) {
   assert_says("another user's, or cannot be inspected");
 }
 
-/* As the superuser the test can make an importer of another user; as any other, an exporter that lets nobody look. */
+/* As the superuser the test can create an importer of another user; otherwise it creates an exporter whose files cannot
+ * be opened. */
 static void others_cannot_open_what_the_cpu_shares(void) {
   rill_ipc_handle handle;
   if (dut.gpu) return;
@@ -240,7 +241,7 @@ static void child_finds_nothing(void) {
   assert_fails_in("rill_memory_ipc_import", import(&handle, &p), RILL_ERROR_NOT_FOUND);
 }
 
-/* A child that lives on keeps the file of what the parent freed, but nobody finds it. */
+/* A surviving child keeps the file of memory that the parent freed, but no process finds it. */
 static void a_forked_child_exposes_nothing(void) {
   rill_ipc_handle handle;
   int ends[2];

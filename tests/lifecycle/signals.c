@@ -14,7 +14,7 @@ static void handle(int number) {
   (void)atomic_fetch_add(&handled, 1);
 }
 
-/* Another thread that waits, and what it got. */
+/* A waiting thread and its result. */
 struct waiter {
   rill_status (*wait)(struct waiter *waiter);
   struct leftovers left;

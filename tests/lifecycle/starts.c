@@ -19,7 +19,7 @@ static bool has_vendor(void) {
   return device != NULL && strcmp(device, "cpu") != 0;
 }
 
-/* Everything a program does first, where the vendor has no device.  `reason` is in the text. */
+/* Makes all first calls of a program when the vendor has no device. The text contains `reason`. */
 static void check_no_device(const char *backend, const char *reason) {
   rill_device device = { 1 };
   int32_t count = 0;
@@ -58,7 +58,7 @@ static void falls_back_to_the_cpu(void) {
   use(device);
 }
 
-/* A directory of libraries that are none, under all the vendors' names. */
+/* Creates a directory of invalid libraries under all vendor names. */
 static char directory[64];
 
 static void make_directory(const char *target) {
@@ -118,7 +118,7 @@ static bool is_built(const char *backend) {
   return rill_device_open(backend, &device) == RILL_OK || strstr(rill_last_error_text(), "not built in") == NULL;
 }
 
-/* What the loader says of files that are no libraries. */
+/* The loader's message for files that are not libraries. */
 static void files_that_are_not_libraries(void) {
   if (!is_built("cuda") || !is_built("hip")) return;
   make_directory(NULL);
@@ -137,7 +137,7 @@ static void unrelated_libraries(void) {
   check_search(directory, "does not export");
 }
 
-/* What the fake can be set to, and what the reason then has to say. */
+/* Settings of the fake library, and the reason that each must produce. */
 static void failures_of_initialization(void) {
   const char *init = strcmp(vendor(), "cuda") == 0 ? "cuInit" : "hipInit";
   const char *count = strcmp(vendor(), "cuda") == 0 ? "cuDeviceGetCount" : "hipGetDeviceCount";
@@ -185,7 +185,7 @@ static void the_real_library(void) {
 
 /* ---- at once ---- */
 
-/* Each thread's first call is another one. */
+/* Each thread makes a different first call. */
 static const char *first_call(unsigned index, void *shared) {
   rill_device device;
   rill_stream stream;

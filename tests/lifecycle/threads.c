@@ -1,4 +1,4 @@
-/* Threads that come and go or are canceled, and objects that come and go: nothing of them stays (T4). */
+/* Threads that end or are canceled, and objects that are released, leave nothing (T4). */
 #include "life.h"
 
 #include <malloc.h>
@@ -55,7 +55,7 @@ static void objects_leave_nothing(void) {
   if (after > before + SLACK) fail_msg("%zu bytes before, %zu after", before, after);
 }
 
-/* The same without ever waiting: what was released with work pending goes when that is done. */
+/* The same without waiting: objects released with pending work are destroyed when the work is done. */
 static void release_at_once(unsigned count) {
   for (unsigned i = 0; i < count; i++) {
     rill_stream stream;
@@ -97,7 +97,7 @@ static rill_status wait_for_event_for_ever(const struct canceled *c) { return ri
 static rill_status wait_for_device(const struct canceled *c) { return (void)c, rill_device_synchronize(life.device); }
 static rill_status wait_for_users(const struct canceled *c) { return rill_host_unregister(c->memory); }
 
-/* Is ended at the first point where POSIX cancels a thread, as a wait for held work is one. */
+/* The thread ends at its first POSIX cancellation point, such as a wait for held work. */
 static void *wait_canceled(void *argument) {
   struct canceled *c = argument;
   if (pthread_cancel(pthread_self()) != 0) die("no thread to cancel");

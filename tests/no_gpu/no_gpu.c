@@ -1,8 +1,7 @@
-/* What rill says and does where there is no GPU, no driver or no library (C1.9, T9, T10).
+/* Behaviour of rill without a GPU, a driver or a library (C1.9, T9, T10).
  *
- * The build runs this with different environments.  Where a GPU is reached nevertheless, rill says so itself, and what
- * is asserted then is only what holds there too.
- */
+ * The build runs this with different environments. If a GPU is reached nevertheless, rill reports it, and only
+ * assertions that hold there are made. */
 #include "support/testing.h"
 
 #include <stdio.h>
@@ -84,7 +83,7 @@ static void says_why_there_is_no_gpu(void) {
   }
 }
 
-/* The answer stays the same, and nothing is tried again and again. */
+/* The answer stays the same, and the search is not repeated. */
 static void says_the_same_every_time(void) {
   const int32_t count = device_count();
   for (int i = 0; i < 100; i++) {
@@ -109,7 +108,7 @@ static void failures_name_the_environment(void) {
   assert_int_equal(unsetenv("RILL_DEVICE"), 0);
 }
 
-/* C1.9: a whole program on what there is. */
+/* C1.9: a complete program on the available devices. */
 static void a_complete_program_runs(void) {
   rill_device device;
   rill_stream first, second;

@@ -1,5 +1,5 @@
 /* RILL_CHECK=order: more programs that lack a wait, of the kinds that pipelines, rings, pools, captures and rows of
- * memory invite; each is also there in its right form, of which nothing is said. */
+ * memory invite; each is also there in its right form, which is not reported. */
 #include "order/rig.h"
 #include "order/watching.h"
 
@@ -39,7 +39,7 @@ static void a_ring_comes_round(struct rig *r) {
   }
 }
 
-/* It waits for the slot after its own. */
+/* The producer waits for the slot after its own. */
 static void a_ring_waits_for_its_neighbour(struct rig *r) {
   enum { SLOTS = 2, SLOT = N / 2 };
   const rill_event emptied[SLOTS] = { r->event, r->other };
@@ -227,7 +227,7 @@ static rill_graph_exec instantiate(rill_graph graph) {
   return exec;
 }
 
-/* A branch of a capture leaves before the work that it needs. */
+/* A branch of a capture forks before the work that it needs. */
 static void a_capture_forks_too_early(struct rig *r) {
   rill_graph graph;
   assert_ok(rill_stream_capture_begin(r->a, RILL_CAPTURE_THREAD));
@@ -282,7 +282,7 @@ static void the_host_refills_the_source_of_a_graph(struct rig *r) {
 
 /* ---- held streams ---- */
 
-/* The event is recorded at last, but before the work that it should stand for. */
+/* The event is recorded, but before the work that it should mark. */
 static void a_held_stream_is_let_go_too_early(struct rig *r) {
   wait(r->b, r->event);
   copy(r->b, r->pinned, r->device, N);
@@ -358,9 +358,9 @@ static void corrected_programs_are_not_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], true);
 }
 
-/* ---- what looks like a mistake, and is none ---- */
+/* ---- correct programs that look like mistakes ---- */
 
-/* A copy takes pageable memory at the call. */
+/* A copy reads pageable memory at the call. */
 static void pageable_memory_is_taken_at_once(struct rig *r) {
   char buffer[64] = "";
   copy(r->a, r->device, buffer, sizeof buffer);
@@ -383,7 +383,7 @@ static void columns_are_interleaved(struct rig *r) {
   assert_ok(rill_free(wide));
 }
 
-/* Launches of one execution object come one after another. */
+/* Launches of one execution object do not overlap. */
 static void a_graph_is_launched_on_two_streams(struct rig *r) {
   const rill_graph_exec exec = graph_of_fill(r->device);
   assert_ok(rill_graph_launch(exec, r->a));
@@ -395,7 +395,7 @@ static void note_done(void *user, rill_status status) {
   atomic_store((_Atomic bool *)user, true);
 }
 
-/* The host has heard from the call that what came before it is done. */
+/* The call has reported to the host that earlier work is done. */
 static void a_host_call_says_so(struct rig *r) {
   _Atomic bool done = false;
   fill(r->a, r->device, N);
@@ -405,7 +405,7 @@ static void a_host_call_says_so(struct rig *r) {
   synchronize(r->a);
 }
 
-/* An address that a pool gives out again is other memory. */
+/* An address that a pool hands out again counts as other memory. */
 static void memory_is_used_again_in_order(struct rig *r) {
   for (unsigned i = 0; i < 8; i++) {
     const rill_stream stream = i % 2 == 0 ? r->a : r->b;

@@ -1,5 +1,5 @@
-/* RILL_CHECK=order: programs that lack a wait, which are reported, and the same programs with it, of which nothing is
- * said.  The first kinds of mistakes are made up; the others are kinds that public projects have had and repaired. */
+/* RILL_CHECK=order: programs that lack a wait, which are reported, and the same programs with it, which are not
+ * reported. The first kinds of mistakes are invented; the others occurred in public projects and were repaired. */
 #include "order/rig.h"
 #include "order/watching.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- made up ---- */
+/* ---- invented ---- */
 
 static void reads_before_it_is_written(struct rig *r) {
   copy(r->a, r->device, r->pinned, N);
@@ -97,7 +97,7 @@ static void the_host_waits_for_an_old_record(struct rig *r) {
   fill(r->b, r->device, N);
 }
 
-/* The work of the first stream is done, and nobody has asked. */
+/* The work of the first stream is done, but the host has not queried it. */
 static void is_ordered_by_luck(struct rig *r) {
   struct gate *gate = gate_close(r->b);
   fill(r->a, r->device, N);

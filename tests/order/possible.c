@@ -1,5 +1,5 @@
-/* RILL_CHECK=order, which this is silent under, and order:all, which reports the same programs as possible: what
- * something that rill does not see may have ordered. */
+/* Programs that RILL_CHECK=order does not report and order:all reports as possible races, because something that rill
+ * does not see may have ordered them. */
 #include "order/watching.h"
 
 #include "gate.rill.h"
@@ -33,7 +33,7 @@ static void a_kernel_shares_an_allocation(struct rig *r) {
   fill(r->b, r->counter);
 }
 
-/* The host may have looked at the flag. */
+/* The host may have read the flag. */
 static void a_flag_shows_progress(struct rig *r) {
   fill(r->a, r->device);
   assert_ok(set_flag_launch(r->a, &one_thread, (unsigned *)r->pinned, 1));
@@ -56,7 +56,7 @@ static void a_host_call_waits(struct rig *r) {
   atomic_store(&may_go, true);
 }
 
-/* The same with a kernel that polls. */
+/* The same program with a kernel that polls. */
 static void a_kernel_waits(struct rig *r) {
   struct gate *gate = gate_close(r->a);
   fill(r->a, r->device);

@@ -1,4 +1,4 @@
-/* RILL_CHECK=order:precise on the cpu: kernels of rillcc --check against whatever uses the same bytes. */
+/* RILL_CHECK=order:precise on the cpu: kernels of rillcc --check against other uses of the same bytes. */
 #include "order/watching.h"
 
 #include "bytes.rill.h"
@@ -159,7 +159,7 @@ static const struct {
 };
 enum { BUGS = sizeof bugs / sizeof *bugs };
 
-/* ---- what is no mistake, or perhaps none ---- */
+/* ---- correct or possibly correct programs ---- */
 
 static void atomics_are_permitted(struct rig *r) {
   assert_ok(count_launch(r->a, &one_block, r->word));
@@ -181,7 +181,7 @@ static void a_flag_may_order(struct rig *r) {
   assert_ok(consume_launch(r->b, &one_thread, (unsigned *)(void *)r->device, r->word, 1000));
 }
 
-/* The one that waits is submitted first, with more work after it, and runs when all has been submitted. */
+/* The waiting kernel is submitted first, with more work after it, and runs when everything has been submitted. */
 static void a_flag_may_order_the_other_way(struct rig *r) {
   struct gate *gate = gate_close(r->a);
   assert_ok(consume_launch(r->a, &one_thread, (unsigned *)(void *)r->device2, r->word, 1000));

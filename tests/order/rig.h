@@ -1,4 +1,4 @@
-/* What the programs have in which a wait is missing or not: streams, events and memory, and how each is run. */
+/* Shared by programs with and without a missing wait: streams, events and memory, and the code that runs them. */
 #ifndef RILL_TESTS_ORDER_RIG_H
 #define RILL_TESTS_ORDER_RIG_H
 
@@ -6,7 +6,7 @@
 
 enum { N = 4096, HALF = N / 2 };
 
-/* What every program has: `a` and `b` are streams of the device, and memory that nothing has used. */
+/* Objects of every program: `a` and `b` are streams of the device; the memory is unused. */
 struct rig {
   bool right; /* the program has its wait */
   rill_stream a, b, c;
@@ -48,7 +48,7 @@ struct planted {
 
 #define PLANTED(name, says) \
   { #name, name, says }
-/* Fails unless the program is reported, or in its right form is not. */
+/* Fails unless the program is reported, and its corrected form is not. */
 void run_bug(const struct planted *bug, bool right);
 
 #endif

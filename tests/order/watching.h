@@ -1,4 +1,4 @@
-/* What the process writes to standard error, for tests of reports. */
+/* Captures the standard error of the process, for tests of reports. */
 #ifndef RILL_TESTS_ORDER_WATCHING_H
 #define RILL_TESTS_ORDER_WATCHING_H
 

@@ -57,7 +57,7 @@ static void check_failed(const char *file, uint32_t line, const uint32_t block[3
                  text);
   wait(READY, 0); /* main runs nobody again */
 }
-/* Who runs kernels without the library knows no memory. */
+/* Without the library no allocations are known. */
 static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state) {
   (void)at, (void)size, (void)of, (void)state;
   return NULL;
@@ -84,7 +84,7 @@ static void body(void) {
   run.current->state = ENDED;
 }
 
-/* The lanes of the warp from `first` on that wait for the same as thread i go on, if all have come. */
+/* Lets the lanes of the warp from `first` on continue that wait for the same as thread i, if all have arrived. */
 static int let_go(uint32_t first, uint32_t i) {
   const struct thread one = run.threads[i];
   const uint32_t lanes = run.count - first < WARP ? run.count - first : WARP;
@@ -108,7 +108,7 @@ static int let_go(uint32_t first, uint32_t i) {
   return 1;
 }
 
-/* Lets those go on that wait for nobody any more; whether there are any. */
+/* Lets threads continue that no longer wait for others; returns whether there are any. */
 static int release(void) {
   uint32_t at_barrier = 0, live = 0, said_true = 0;
   int ready = 0;
@@ -130,7 +130,7 @@ static int release(void) {
   return 1;
 }
 
-/* Whether all came to their end. */
+/* Returns whether all threads have ended. */
 static int run_on_stacks(const rill_cpu_block *block) {
   const uint32_t *const size = block->grid->block;
   run.block = block;
@@ -158,7 +158,7 @@ static int run_on_stacks(const rill_cpu_block *block) {
   return ended == run.count;
 }
 
-/* What the image found in the last grid, or nothing. */
+/* Prints the image's finding in the last grid, if any. */
 const char *run_found(void);
 const char *run_found(void) { return run.found; }
 

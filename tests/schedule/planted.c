@@ -20,7 +20,7 @@ enum { N = 1024, BYTES = N * sizeof(unsigned), BLOCKS = 8, WRONG_SEEDS = 20, RIG
     }                                                                          \
   } while (0)
 
-/* What every program has: streams that are idle, memory of zeros. */
+/* Objects of every program: idle streams and zeroed memory. */
 static struct rig {
   bool right; /* the program has its wait */
   rill_device device;
@@ -130,7 +130,7 @@ static bool waits_the_other_way_round(void) {
   return are_all(r.pinned, 1);
 }
 
-/* The wait takes the record before, which is complete. */
+/* The wait refers to the previous record, which is complete. */
 static bool waits_before_the_record(void) {
   record(r.a, r.event);
   synchronize(r.a);
@@ -237,7 +237,7 @@ static bool calls_the_host_before_the_data_are_there(void) {
 
 /* ---- pools ---- */
 
-/* The free says that all uses are ordered before it on its stream. */
+/* The free asserts that all uses are ordered before it on its stream. */
 static bool frees_what_another_stream_uses(void) {
   void *first = NULL, *second = NULL;
   MUST(rill_alloc_async(r.a, BYTES, &first));
@@ -402,7 +402,7 @@ static int run_all(bool right) {
   return 0;
 }
 
-/* Adds up which programs had wrong data. */
+/* Counts the programs that had wrong data. */
 static void run_with_seed(const char *mode, unsigned seed, unsigned wrong[PROGRAMS]) {
   static struct child child;
   char variable[64], expected[64];

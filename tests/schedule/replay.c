@@ -101,7 +101,7 @@ static int open_device(void) {
   return 0;
 }
 
-/* With a value of the variable, NULL: none.  `mode`: "program", or "open" for the device alone. */
+/* Runs with a value of the variable, or without one if NULL. `mode`: "program", or "open" for the device alone. */
 static void run_with(const char *mode, const char *value, struct child *child) {
   char variable[128] = "RILL_CPU_SCHEDULE=";
   const char *const variables[] = { variable };

@@ -1,5 +1,5 @@
-/* Threads build on nodes of a graph that another one's captures add and take away again (C1.2): all such calls are
- * refused, and no edge is left of a node that has been destroyed. */
+/* Threads build on nodes of a graph that another thread's captures add and remove again (C1.2): all such calls are
+ * refused, and no edge of a removed node remains. */
 #include "support/testing.h"
 
 #include <rill/capture.h>
@@ -14,7 +14,7 @@ struct aborting {
   _Atomic bool done;
 };
 
-/* Adds nodes, and takes them away. */
+/* Adds nodes, and removes them. */
 static const char *capture_and_abort(struct aborting *shared) {
   const uint32_t zero = 0;
   for (unsigned round = 0; round < scaled(20000); round++) {
@@ -70,7 +70,7 @@ static void refuses_to_build_on_removed_nodes(void) {
   assert_ok(rill_graph_release(shared.graph));
 }
 
-/* Execution objects of the graph, made and changed while captures add to it and end. */
+/* Creates and changes execution objects of the graph while captures add to it and end. */
 static const char *execute(const struct aborting *shared) {
   rill_stream stream;
   rill_graph_exec exec = RILL_NULL_GRAPH_EXEC;

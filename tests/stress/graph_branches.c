@@ -1,4 +1,5 @@
-/* Random graphs with branches, launched, changed and launched again as a command buffer is, against a model (C7.1).
+/* Launches, changes and relaunches random graphs with branches, like command buffers, and compares them with a model
+ * (C7.1).
  *
  * Each node writes a cell of its own, from the cells of all nodes that it comes after where it is a kernel or a host
  * call.  Cells are cleared before a launch, so a node that runs too early leaves a wrong one.  RILL_STRESS_SEED repeats
@@ -12,7 +13,7 @@
 enum { MOST_NODES = 21, CELL = 4, LAUNCHES = 4, UPDATES = 1000, WIDE = 32 };
 enum kind { KERNEL, CALL, FILL, COPY, ROWS, EMPTY, KINDS };
 
-/* What a node does.  Host calls of launches that were made keep theirs, so each change has another one. */
+/* Operation of a node. Host calls of earlier launches keep their data, so each change has new data. */
 struct node {
   enum kind kind;
   unsigned number, before, salt; /* before: a bit for each node that it comes after */
@@ -126,7 +127,7 @@ static rill_graph build(rill_graph_node *made) {
   return graph;
 }
 
-/* Of nodes near the last ones more than of others: long branches. */
+/* Prefers nodes near the last ones, which makes long branches. */
 static unsigned pick_before(unsigned number) {
   unsigned before = 0;
   for (unsigned edges = pick(4); number > 0 && edges > 0; edges--) {
@@ -145,7 +146,7 @@ static void choose_graph(void) {
 
 /* ---- changes ---- */
 
-/* Copies become copies of rows, and the reverse. */
+/* Turns copies into copies of rows, and the reverse. */
 static void change_all(rill_graph_exec exec) {
   rill_graph_node others[MOST_NODES];
   for (unsigned i = 0; i < all.count; i++) {

@@ -1,6 +1,5 @@
-/* Edges and nodes that are added and taken away in any order, and edges that captures make, against a model (C7.1): an
- * edge is refused exactly if it closes a cycle, and a graph has the nodes and edges that the model has.
- * RILL_STRESS_SEED repeats a run. */
+/* Adds and removes edges and nodes in any order, and captures edges, against a model (C7.1): an edge is refused exactly
+ * if it closes a cycle, and a graph has the nodes and edges that the model has. RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include <rill/capture.h>
@@ -101,7 +100,7 @@ static void remove_edge(unsigned from, unsigned to) {
   model.after[to] &= ~(UINT64_C(1) << from);
 }
 
-/* The numbers above that of the node fall by one. */
+/* Numbers above the node's decrease by one. */
 static uint64_t without(uint64_t nodes, unsigned node) {
   const uint64_t below = (UINT64_C(1) << node) - 1;
   return (nodes & below) | (nodes >> 1 & ~below);
@@ -155,7 +154,7 @@ static void assert_pairs(rill_graph clone) {
   }
 }
 
-/* A clone keeps its edges by itself. */
+/* A clone keeps its own edges. */
 static void go_on_with_clone(void) {
   rill_graph clone;
   assert_ok(rill_graph_clone(model.graph, &clone));
@@ -239,7 +238,7 @@ static void captured_edges_match_a_model(void) {
         at[stream].nodes |= marked[event].nodes;
       }
     }
-    for (unsigned i = 1; i < STREAMS; i++) { /* all have to come back */
+    for (unsigned i = 1; i < STREAMS; i++) { /* all have to be joined back */
       if (!at[i].captured) continue;
       assert_ok(rill_stream_record_event(streams[i], events[0], 0));
       assert_ok(rill_stream_wait_event(streams[0], events[0], 0));
@@ -253,8 +252,8 @@ static void captured_edges_match_a_model(void) {
   }
 }
 
-/* Two streams that wait for one another without end are at one node, by as many waits: nothing goes down all of them at
- * once, neither when a node is added nor when they are forgotten. */
+/* Two streams that wait for each other many times depend on one node through as many waits: no operation recurses
+ * through all of them, neither when a node is added nor when they are released. */
 static void streams_wait_for_each_other_many_times(void) {
   enum { WAITS = 200000 };
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");

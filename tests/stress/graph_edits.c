@@ -1,6 +1,7 @@
 /* Graphs whose nodes are added, read, changed and removed at random, with execution objects made in between, against a
- * model (C7.1): a node reads as it was set, an object does what the graph did when it was made, or updated, and changes
- * of an object go to the step of their node.  Each node writes a cell of its own.  RILL_STRESS_SEED repeats a run. */
+ * model (C7.1): a node reads as it was set, an object does what the graph did when the object was created or updated,
+ * and changes of an object apply to the step of their node. Each node writes its own cell. RILL_STRESS_SEED repeats a
+ * run. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -291,7 +292,7 @@ struct editing {
   rill_graph_node kept[SHARED];
 };
 
-/* Adds nodes of its own and removes them, and changes and reads those that all share. */
+/* Adds and removes its own nodes, and changes and reads the shared ones. */
 static const char *edit(unsigned index, void *user) {
   const struct editing *editing = user;
   unsigned random = index + 1;

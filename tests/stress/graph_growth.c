@@ -1,5 +1,5 @@
-/* Graphs that are launched and changed again and again leave nothing that grows: in the host's heap, in the pool, and
- * in what the driver has left (C7.1).  RILL_STRESS=1000 runs 10,000 rounds. */
+/* Graphs that are launched and changed repeatedly do not grow memory: neither the host's heap, nor the pool, nor the
+ * driver's memory (C7.1). RILL_STRESS=1000 runs 10,000 rounds. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -14,7 +14,7 @@ enum { IN_FLIGHT = 16 };
 static rill_stream streams[2];
 static rill_kernel increment;
 
-/* Bytes that are in use when all work is done. */
+/* Bytes in use when all work is done. */
 struct in_use {
   uint64_t heap, pool, reserved, device;
 };
@@ -35,14 +35,14 @@ static struct in_use measure(void) {
   return now;
 }
 
-/* Of the heap: a real driver has its own part of it, and so has the allocator unless its caches are off.  A thread of
- * the cpu's that runs something of core's for the first time has 8 KiB for what it records. */
+/* Limit of the heap: a real driver uses a part of it, and the allocator also does unless its caches are off. A thread
+ * of the cpu's that runs something of core's for the first time has 8 KiB for what it records. */
 static uint64_t heap_margin(void) {
   if (dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL) return 4 << 20;
   return getenv("GLIBC_TUNABLES") == NULL ? 256 << 10 : 48 << 10;
 }
 
-/* Others may use the device. */
+/* Other programs may use the device. */
 static void assert_no_growth(const struct in_use *before, struct in_use after) {
   print_message("heap %llu, later %llu; pool %llu, later %llu; device %llu, later %llu\n",
                 (unsigned long long)before->heap, (unsigned long long)after.heap, (unsigned long long)before->pool,
@@ -59,14 +59,14 @@ static void set_scene(void) {
   increment = new_kernel(&gate_bundle, "increment");
 }
 
-/* Of a round that finds no other under way: what earlier ones have left is released then. */
+/* Runs in a round without other rounds in progress: leftovers of earlier rounds are released then. */
 static struct in_use measure_round(void (*round)(unsigned number), unsigned number) {
   for (int i = 0; i < 2; i++) assert_completes(streams[i]);
   round(number);
   return measure();
 }
 
-/* After a quarter of the rounds all that is kept is there. */
+/* After a quarter of the rounds everything that is cached exists. */
 static void run_rounds(void (*round)(unsigned number)) {
   const unsigned rounds = scaled(1000);
   struct in_use before = { 0 };
@@ -141,7 +141,8 @@ static rill_graph new_child(void) {
   return child;
 }
 
-/* A child, then a value by memory of the graph's own to the host; and something that is released with the graph. */
+/* A child graph, then a value copied through graph memory to the host, and a user object that is released with the
+ * graph. */
 static rill_graph new_large_graph(uint32_t value) {
   rill_graph graph, child = new_child();
   rill_graph_node last;

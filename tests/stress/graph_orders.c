@@ -1,11 +1,10 @@
-/* Launches of one execution object come one after another, on whatever streams, with changes of any kind in between
- * (C7.1).
+/* Launches of one execution object do not overlap, on any streams, with changes of any kind in between (C7.1).
  *
- * An object is made of kernels that write to a log, each what it was given and a constant, and of any other nodes, or
- * none: what a backend has to do for the order depends on them.  Then come launches on streams chosen at random, which
- * are held for some of the time, and changes: of an argument, of a launch to one with constants or without, of the
- * whole graph.  The model is the list of what launches have to write.  Only a change while launches are under way may
- * be UNSUPPORTED: then later launches are as before it.  RILL_STRESS_SEED repeats a run. */
+ * An object consists of kernels that each write their argument and a constant to a log, and of other nodes, or none: a
+ * backend's ordering depends on them. Then come launches on streams chosen at random, which are held for some of the
+ * time, and changes: of an argument, of a launch to one with constants or without, of the whole graph. The model is
+ * the list of values that launches have to write. Only a change while launches are under way may be UNSUPPORTED: then
+ * later launches are as before it. RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include "graph_orders.rill.h"

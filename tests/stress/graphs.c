@@ -1,10 +1,10 @@
 /* Random graphs and random captures, checked against a model that runs their operations one after another (C7.1).
  *
- * A program is a list of operations on cells.  As a graph, its nodes are added in any order, and two that touch the
- * same cell, one of them to write it, are connected by edges unless others connect them already.  As a capture, each
- * operation goes to one of several streams, and such two are ordered by events.  Then it is launched again and again,
- * on streams chosen at random, with changes of a node or of the whole graph in between that later launches alone may
- * show.  Some operations are graphs themselves, or go by memory of the graph's own; some graphs are launched as clones.
+ * A program is a list of operations on cells. As a graph, its nodes are added in any order, and two that touch the
+ * same cell, one of them to write it, are connected by edges unless others connect them already. As a capture, each
+ * operation goes to one of several streams, and such two are ordered by events. Then it is launched again and again,
+ * on streams chosen at random, with changes of a node or of the whole graph in between that only later launches may
+ * show. Some operations are graphs themselves, or use graph memory; some graphs are launched as clones.
  * RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
@@ -31,7 +31,7 @@ struct operation {
   rill_graph_node first, node; /* what others are before, and after */
 };
 
-/* What a thread works on. */
+/* State of a thread. */
 struct program {
   unsigned random, shape; /* shape: what the graph's was made with */
   unsigned count;
@@ -323,7 +323,7 @@ static rill_status change(struct program *program, rill_graph_exec exec) {
   }
 }
 
-/* Another graph of the same shape, with other values and memory, takes the place of it all. */
+/* Updates everything by another graph of the same shape, with other values and memory. */
 static rill_status change_all(struct program *program, rill_graph_exec exec) {
   rill_graph_node nodes[MOST_OPERATIONS];
   rill_graph graph;
@@ -342,7 +342,7 @@ static rill_status change_all(struct program *program, rill_graph_exec exec) {
   return rill_graph_release(graph);
 }
 
-/* A clone in place of the graph. */
+/* Replaces the graph by a clone. */
 static rill_status replace_by_clone(struct program *program, rill_graph *graph) {
   rill_graph copy;
   TRY(rill_graph_clone(*graph, &copy));
@@ -482,7 +482,7 @@ static const char *free_all(unsigned index, void *user) {
   for (unsigned i = 0; i < FREES; i++) {
     unsigned looks = 0;
     (void)atomic_fetch_add(&freeing->ready, 1);
-    while (atomic_load(&freeing->ready) < 2 * (i + 1)) { /* both at once, as near as can be */
+    while (atomic_load(&freeing->ready) < 2 * (i + 1)) { /* both as simultaneously as possible */
       if (++looks % 1000 == 0) (void)sched_yield();
     }
     const rill_status status = rill_free_async(freeing->stream, freeing->memory[i]);
@@ -492,7 +492,8 @@ static const char *free_all(unsigned index, void *user) {
   return NULL;
 }
 
-/* G31: of two threads that free the same memory in a capture, one does: memory of the graph, and of others. */
+/* G31: of two threads that free the same memory in a capture, only one succeeds, for graph memory and for other
+ * memory. */
 static void only_one_of_two_frees_succeeds(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   struct freeing freeing = { .stream = new_stream("capturing") };

@@ -1,5 +1,5 @@
-/* Work of a held stream may be handed over by a thread that records another event.  When the caller's record has
- * returned, its stream is held for nothing any more, so no call is refused for that (C3.8). */
+/* Work of a held stream may be flushed by a thread that records another event. When the caller's record has returned,
+ * its stream is no longer held, so no call is refused (C3.8). */
 #include "support/testing.h"
 
 #include <rill/capture.h>

@@ -1,6 +1,6 @@
 /* Copies and fills of more than 4 GiB, whose far ends show whether a size was cut to 32 bits (C22 of the edge cases).
- * On a GPU in its memory, where there is enough of it.  On the CPU in memory of which most is the same 16 MiB again and
- * again, so that it takes no more. */
+ * On a GPU they use its memory, if there is enough. On the CPU they use memory that mostly maps the same 16 MiB
+ * repeatedly, to save space. */
 #include "support/testing.h"
 
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ static unsigned char *new_large(unsigned index) {
   unsigned char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) fail_msg("no addresses for %zu bytes", all);
   map_chunks(p);
-  assert_ok(rill_host_register(dut.device, p, all)); /* lest a copy keeps the source */
+  assert_ok(rill_host_register(dut.device, p, all)); /* otherwise a copy keeps the source */
   return kept[index] = p;
 }
 
@@ -80,7 +80,7 @@ static void read_piece(rill_stream stream, const unsigned char *p, size_t at, un
   assert_completes(stream);
 }
 
-/* Where a size cut to 32 bits would show: the begin, 4 GiB, and the end with what follows. */
+/* Places where a size cut to 32 bits would show: the start, 4 GiB, and the end with the bytes after it. */
 static const size_t begin = 0;
 #define BEYOND (4 * gib)
 #define END (SIZE - TAIL / 2)
@@ -109,7 +109,7 @@ static void copies(void) {
 static const size_t pitch = (size_t)8 << 20, width = ((size_t)8 << 20) - 112;
 enum { ROWS = 513 };
 
-/* The begin and the end of the first and the last row, and what follows. */
+/* The start and the end of the first and the last row, and the bytes after them. */
 #define ROW_PLACES \
   { 0, width - TAIL / 2, 4 * gib, 4 * gib + width - TAIL / 2 }
 

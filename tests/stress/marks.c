@@ -1,5 +1,5 @@
-/* Many streams and threads that wait for marks of one stream, in any order, some of them not to the end (C3.7, C4.3):
- * nobody goes on before the mark is reached, and nobody is forgotten. */
+/* Many streams and threads wait for marks of one stream, in any order, some with a time limit (C3.7, C4.3): none
+ * continues before its mark is reached, and none is forgotten. */
 #include "support/testing.h"
 
 enum { MARKS = 400, STREAMS = 300, THREADS = 8, ROUNDS = 6 };
@@ -22,7 +22,7 @@ static void look(void *user, rill_status status) {
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525 + 1013904223) >> 8; }
 
-/* While the gate is closed every wait ends with its time; afterwards waits end with their marks. */
+/* While the gate is closed every wait times out; afterwards waits end with their marks. */
 static const char *waits_for_a_while(unsigned index, void *shared) {
   const _Atomic bool *const opened = shared;
   uint32_t state = index + 1;

@@ -56,8 +56,7 @@ static bool is_in_list(const char *name, const char *list) {
 
 static bool is_wanted(const char *group) { return options.only == NULL || is_in_list(group, options.only); }
 
-/* Rounds that lack some operations, and have much of others, come to places that those with a bit of everything do
- * not. */
+/* Rounds without some operations and with many of others reach states that mixed rounds do not. */
 static struct round choose_round(uint64_t seed) {
   struct round round = { .seed = seed };
   const bool wide = is_wanted("wide") && mix_hash(seed, 1) % 16 == 0;
@@ -133,9 +132,9 @@ static void print_program(void) {
   }
 }
 
-/* ---- ends that nobody sees coming ---- */
+/* ---- unexpected ends ---- */
 
-/* Only what a signal handler may call. */
+/* Calls only what a signal handler may call. */
 static void tell_seed(void) {
   char text[64] = "mix: seed ", digits[24];
   size_t length = strlen(text), count = 0;
@@ -162,8 +161,8 @@ static void catch_ends(void) {
 
 /* ---- threads ---- */
 
-/* A thread is struck at random moments, wherever it is, and stands still while the others continue, now and then for so
- * long that they can do many operations. */
+/* A thread is interrupted at random moments and blocks while the others continue, sometimes long enough for many
+ * operations. */
 static _Thread_local volatile sig_atomic_t was_struck, strikes;
 
 static void stand_still(int signal_number) {
@@ -187,7 +186,7 @@ static void strike_later(timer_t timer, uint64_t random) {
   (void)timer_settime(timer, 0, &at, NULL);
 }
 
-/* Whether somebody posts within the time. */
+/* Returns whether another thread posts within the time. */
 static bool is_posted_within(sem_t *post, uint64_t ns) {
   struct timespec until;
   (void)clock_gettime(CLOCK_REALTIME, &until);
@@ -314,7 +313,7 @@ static void make_objects(void) {
   assert_ok(rill_pool_create(mix.devices[0], RILL_POOL_OPTIONS(.max_size = 4 << 20), &mix.pools[1]));
 }
 
-/* All that was allocated for all rounds of a device is as it was. */
+/* Checks that memory allocated for all rounds of a device is unchanged. */
 static void clear(void) {
   memset(mix.streams, 0, MIX_STREAMS * sizeof *mix.streams);
   memset(mix.events, 0, atomic_load(&mix.event_count) * sizeof *mix.events);
@@ -335,7 +334,7 @@ static void clear(void) {
   for (unsigned i = 0; i < MIX_VALUES * MIX_WORDS; i++) mix.seen[i] = mix.pageable_seen[i] = MIX_UNSEEN;
 }
 
-/* Nothing is held any more: events are recorded, or go.  Then everything ends. */
+/* Releases all held streams: events are recorded, or released. Then everything ends. */
 static void finish(void) {
   struct worker *w = &mix.workers[mix.round.threads];
   for (unsigned i = 0; i < mix.round.events && mix.round.abandons; i++) {

@@ -64,7 +64,8 @@ struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *obj
   return call;
 }
 
-/* What is known of the objects' ends at the end of a call: 0 if none may have been stale, 1, or 2 if one was. */
+/* Returns what is known at the end of a call about stale objects: 0 if none may have been stale, 1 if one may, 2 if one
+ * was. */
 static int staleness(const struct call *call) {
   int result = 0;
   const struct object *const objects[] = { call->object, call->other };
@@ -78,7 +79,7 @@ static int staleness(const struct call *call) {
   return result;
 }
 
-/* A capture was under way at some time of the call, which may wait for work or ask the driver for memory. */
+/* Returns whether a capture was in progress during the call, which may wait for work or allocate driver memory. */
 static bool may_break_capture(const struct call *call) {
   const bool there = atomic_load(&mix.captures) > 0 || atomic_load(&mix.capture_ended) > call->start;
   return there && call->kind != CALL_RECORD && call->kind != CALL_HOST_CALL;

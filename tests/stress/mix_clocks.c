@@ -16,7 +16,7 @@ uint64_t *mix_new_clock(void) {
   return clock;
 }
 
-/* What comes before a call of a stream that begins at a tick. */
+/* Computes what comes before a call of a stream that starts at a tick. */
 static void clock_at(size_t stream, uint64_t tick, uint64_t *out) {
   const struct line *line = &mix_past.lines[stream];
   size_t low = 0, high = line->wait_count;
@@ -30,7 +30,7 @@ static void clock_at(size_t stream, uint64_t tick, uint64_t *out) {
   out[stream] = greatest(out[stream], tick);
 }
 
-/* What all the records that may be the one know. */
+/* Computes the knowledge shared by all records that may be the right one. */
 static void clock_of_records(const struct call *call, uint64_t *out) {
   memset(out, 0, mix_past.line_count * sizeof *out);
   for (size_t i = 0; i < call->known.record_count && !call->known.may_pass; i++) {
@@ -139,7 +139,7 @@ static const struct due *last_due(const struct line *line, uint64_t tick) {
   return low == 0 ? NULL : &line->dues[low - 1];
 }
 
-/* Why `first` comes before what a stream gets at a tick. */
+/* Explains why `first` comes before work that a stream receives at a tick. */
 static void complain_of_path(size_t stream, uint64_t tick, const struct call *first) {
   const size_t from = first->object->number;
   for (unsigned steps = 0; stream != from && steps < 8; steps++) {

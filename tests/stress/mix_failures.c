@@ -60,7 +60,7 @@ static bool fails_with(struct call *call, const struct call *cause) {
   return true;
 }
 
-/* Nothing of the stream was held before the tick. */
+/* Returns whether nothing of the stream was held before the tick. */
 static bool is_free(const struct object *stream, uint64_t tick) {
   const struct line *line = &mix_past.lines[stream->number];
   for (size_t i = 0; i < line->wait_count; i++) {
@@ -69,7 +69,7 @@ static bool is_free(const struct object *stream, uint64_t tick) {
   return true;
 }
 
-/* A wait is surely over at a tick. */
+/* Returns whether a wait is certainly over at a tick. */
 static bool is_over(const struct call *wait, uint64_t tick) {
   if (wait->kind != CALL_WAIT) return is_free(wait->other, wait->end);
   for (size_t i = 0; i < wait->known.record_count; i++) {
@@ -139,7 +139,7 @@ void mix_find_failures(void) {
 
 /* ---- answers about events ---- */
 
-/* Its last record is one that has failed, and it was not recorded since. */
+/* Returns whether its last record failed and it was not recorded since. */
 static bool has_failed(const struct call *call) {
   if (call->known.record_count != 1 || call->known.may_pass) return false;
   const struct call *record = call->known.records[0];
@@ -176,8 +176,8 @@ void mix_check_question(const struct call *call) {
   if (call->status == RILL_OK && must && !by_its_end) mix_complain(call, "takes an event that was not recorded");
 }
 
-/* Might what a stream got before a tick wait, through however many others, for the event that a record was refused of?
- */
+/* Returns whether work that a stream received before a tick might wait, directly or indirectly, for the event whose
+ * record was refused. */
 static bool may_wait_for(size_t stream, uint64_t tick, const struct call *refused, uint64_t *seen) {
   if (seen[stream] >= tick) return false;
   seen[stream] = tick;
@@ -197,7 +197,7 @@ static bool may_wait_for(size_t stream, uint64_t tick, const struct call *refuse
   return false;
 }
 
-/* A record is refused if it could only be reached through itself. */
+/* A record is refused if it would wait for itself. */
 void mix_check_refusal(const struct call *call) {
   uint64_t *seen = mix_new_clock();
   const struct calls *all = &mix_past.recordings[call->other->number];

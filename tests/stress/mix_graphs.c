@@ -3,7 +3,7 @@
 
 #include "mix.rill.h"
 
-/* How a graph's host call finds its object: before there is one. */
+/* The way a graph's host call finds its object, before the object exists. */
 static struct graph *note_graph(rill_device device) {
   unsigned number = atomic_load(&mix.graph_count);
   do {
@@ -116,7 +116,7 @@ OPERATION(new_graph) {
 
 /* ---- captures ---- */
 
-/* The thread has something else to do while it captures: anything but this again. */
+/* The thread performs any other operation while it captures. */
 static void do_something_else(struct worker *w, uint32_t random) {
   for (unsigned i = 0; i < random % 4 && mix_has_room(w); i++) {
     const struct operation o = mix_operation_at(w->index + 1000, (random >> 4) + i);
@@ -192,7 +192,7 @@ OPERATION(capture) {
 
 /* ---- launches ---- */
 
-/* Refused while launches of the object are held on another stream. */
+/* Launches are refused while launches of the object are held on another stream. */
 OPERATION(launch_graph) {
   struct object *stream = mix_stream_at(o->a);
   struct graph *g = graph_at(o->b);

@@ -1,4 +1,4 @@
-/* One stream from many threads (T2): all that they submit is done, once, each thread's work in its own order. */
+/* One stream from many threads (T2): everything they submit runs once, each thread's work in its own order. */
 #include "support/testing.h"
 
 #include "gate.rill.h"

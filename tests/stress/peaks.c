@@ -1,4 +1,4 @@
-/* What the cpu device holds for work that is on its way: bounded for pageable sources, and given back afterwards. */
+/* Memory that the cpu device holds for pending work: bounded for pageable sources, and freed afterwards. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -7,14 +7,14 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CHECKED = 1 }; /* a checker has memory of its own for what was touched */
+enum { CHECKED = 1 }; /* a checker uses its own memory for touched memory */
 #elif defined(__has_feature)
 enum { CHECKED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
 #else
 enum { CHECKED = 0 };
 #endif
 
-/* The check of order keeps what is pending, too. */
+/* The order check also keeps pending work. */
 static bool has_memory_of_its_own(void) {
   return CHECKED || rill_check_is_on("order") || rill_check_is_on("order:all");
 }

@@ -1,4 +1,4 @@
-/* What a pool has reserved does not grow with time, whatever way memory passes between streams (C5.2). */
+/* A pool's reserved memory does not grow with time, in whatever way memory passes between streams (C5.2). */
 #include "support/testing.h"
 #include "support/traffic.h"
 
@@ -103,7 +103,7 @@ static bool device_waits(void) {
 }
 
 static void complete_blocks_are_found_among_waiting_ones(void) {
-  if (!device_waits()) return; /* nothing ever waits there */
+  if (!device_waits()) return; /* no work is ever pending there */
   find_among_waiting(false);
   find_among_waiting(true);
 }

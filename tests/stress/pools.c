@@ -1,9 +1,9 @@
-/* Threads that allocate, use and free memory of one pool on many streams that come and go, in the order of one stream
- * and across (C5.2, C3.8).
+/* Threads allocate, use and free memory of one pool on many streams that are created and released, in the order of one
+ * stream and across streams (C5.2, C3.8).
  *
- * What is live is filled with its owner's pattern by work of a stream, and looked at by work before its free.  Host
- * calls that take a while let the streams fall back, each in its own way.  So memory that two allocations
- * have at once, or that is given out before the work of an earlier stream is done, shows as a foreign pattern. */
+ * Live memory is filled with its owner's pattern by stream work, and checked by work before its free. Slow host calls
+ * delay each stream differently. So memory that two allocations have at once, or that is given out before the work of
+ * an earlier stream is done, shows as a foreign pattern. */
 #include "support/testing.h"
 
 #include <pthread.h>
@@ -74,7 +74,7 @@ static const char *release_held(struct worker *worker, unsigned stream) {
   return NULL;
 }
 
-/* A new stream in place of one, after all of its work, with what was allocated on it. */
+/* Replaces a stream by a new one, after all of its work, and keeps its allocations. */
 static const char *replace(struct worker *worker, unsigned stream) {
   rill_stream fresh;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
@@ -85,7 +85,7 @@ static const char *replace(struct worker *worker, unsigned stream) {
   return failure;
 }
 
-/* ---- what is seen ---- */
+/* ---- checks ---- */
 
 /* The first word, the last one, and one between, as the stream finds them. */
 static const char *look(struct worker *worker, unsigned stream, const struct live *live) {
@@ -133,7 +133,7 @@ static const char *begin(struct worker *worker, struct live *live, uint32_t patt
   return NULL;
 }
 
-/* Another stream waits for the fill, and looks. */
+/* Another stream waits for the fill, and checks. */
 static const char *look_elsewhere(struct worker *worker, unsigned other, const struct live *live) {
   REQUIRE_OK(rill_stream_wait_stream(worker->streams[other], worker->streams[live->stream]));
   return look(worker, other, live);
@@ -256,7 +256,7 @@ static const char *allocates(unsigned index, void *shared) {
   return failure;
 }
 
-/* What threads left for others that were done. */
+/* Frees what threads left for others that had finished. */
 static void end_all_given(void) {
   rill_stream stream = new_stream("last");
   for (; given.count > 0; given.count--) {
@@ -285,7 +285,7 @@ static void run_storm(uint64_t max_size, unsigned keeps_stream) {
 
 static void memory_belongs_to_one_allocation_at_a_time(void) { run_storm(0, 200); }
 
-/* So little that streams take it from one another all the time. */
+/* So little memory that streams constantly take it from each other. */
 static void memory_stays_exclusive_under_pressure(void) { run_storm(6 << 20, 200); }
 
 static void memory_stays_exclusive_when_streams_change(void) { run_storm(0, 4); }

@@ -33,7 +33,7 @@ static struct {
   } cells[USED_CELLS];
   uint32_t *seen, expected[READS];
   unsigned reads;
-  struct gate *gate; /* at most one is closed: it takes a worker away */
+  struct gate *gate; /* at most one is closed: it occupies a worker */
 } model;
 
 static unsigned pick(unsigned below) {
@@ -141,7 +141,7 @@ static void delay(unsigned stream) {
   assert_ok(spin_launch(model.streams[stream], &launch, pick(50000)));
 }
 
-/* A gate may have been closed by this: then the rest of the program piles up after it. */
+/* This may close a gate: then the rest of the program queues up after it. */
 static void open_or_close(unsigned stream) {
   if (model.gate != NULL) {
     gate_open(model.gate);
@@ -151,7 +151,7 @@ static void open_or_close(unsigned stream) {
   }
 }
 
-/* Objects go while their work is pending; the model goes on as if nothing had happened. */
+/* Releases objects while their work is pending; the model continues as if nothing had happened. */
 static void replace_event(unsigned event) {
   assert_ok(rill_event_release(model.events[event]));
   assert_ok(rill_event_create(dut.device, NULL, &model.events[event]));
@@ -161,7 +161,7 @@ static void replace_event(unsigned event) {
 static void replace_stream(unsigned stream) {
   rill_stream fresh;
   assert_ok(rill_stream_create(dut.device, NULL, &fresh));
-  assert_ok(rill_stream_wait_stream(fresh, model.streams[stream])); /* its order goes on in the new one */
+  assert_ok(rill_stream_wait_stream(fresh, model.streams[stream])); /* its order continues in the new stream */
   assert_ok(rill_stream_release(model.streams[stream]));
   model.streams[stream] = fresh;
 }

@@ -1,4 +1,4 @@
-/* Handles that some threads use while others release them (C1.2): every call succeeds or says STALE_HANDLE. */
+/* Handles that some threads use while others release them (C1.2): every call succeeds or returns STALE_HANDLE. */
 #include "support/testing.h"
 
 enum { THREADS = 8, PLACES = 4, ROUNDS = 20000 };

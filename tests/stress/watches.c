@@ -32,7 +32,7 @@ struct track {
   rill_stream stream;
   _Atomic unsigned passed;
   unsigned given;
-  struct hold *hold; /* open; or NULL */
+  struct hold *hold; /* an open gate, or NULL */
   rill_event never;  /* that it is held for */
 };
 

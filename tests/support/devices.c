@@ -14,7 +14,7 @@ static void cut_at_last_slash(char *path) {
   if (slash != NULL) *slash = '\0';
 }
 
-/* Looks where the loader found the vendor's library: stand-ins are in build/tests/support/NAME. */
+/* Checks where the loader found the vendor's library: fakes are in build/tests/support/NAME. */
 static int look_at_library(struct dl_phdr_info *info, size_t size, void *data) {
   static const char place[] = "/tests/support";
   (void)size;

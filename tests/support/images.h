@@ -15,7 +15,7 @@ struct image_form {
   const char
       *what; /* "cubin", "PTX", "PTX without a zero", "fatbin", "code object", "offload bundle", "shared object" */
   const char *target;  /* "sm_90"; of several, that of the last */
-  unsigned char *data; /* a block of just that size: memory checkers see what is read after it */
+  unsigned char *data; /* a block of exactly that size: memory checkers notice reads past it */
   size_t size;
 };
 

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-/* Both vendors give 0 for success, and 600 for "not ready". */
+/* Both vendors return 0 for success, and 600 for "not ready". */
 enum { NOT_READY = 600 };
 
 static struct {

@@ -1,8 +1,7 @@
-/* Streams and events of the vendor's own, as a program makes them that uses rill beside CUDA or HIP.
+/* Native streams and events, created as in a program that uses rill beside CUDA or HIP.
  *
  * The functions come from the vendor's library that rill has opened already, so tests need no vendor header and the
- * library may be a stand-in.  On the CPU there is nothing of the kind: native_available is false.
- */
+ * library may be a fake. The CPU has no native objects: native_available is false. */
 #ifndef RILL_TESTS_SUPPORT_NATIVE_H
 #define RILL_TESTS_SUPPORT_NATIVE_H
 

@@ -242,7 +242,7 @@ void gates_forget(void) {
 bool objects_finish(void) {
   for (unsigned i = 0; i < test.gate_count; i++) gate_open(&test.gates[i]);
   for (unsigned i = 0; i < test.event_count; i++)
-    ignore(rill_event_release(test.events[i])); /* nothing waits for them any more */
+    ignore(rill_event_release(test.events[i])); /* no work waits for them any more */
   bool good = rill_device_synchronize(dut.device) == RILL_OK;
   if (good && dut.second.id != 0) good = rill_device_synchronize(dut.second) == RILL_OK;
   if (!good) print_error("after the test: %s\n", rill_last_error_text());

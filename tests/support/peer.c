@@ -44,7 +44,7 @@ static struct peer *free_peer(void) {
   return NULL;
 }
 
-/* The program's own path: checkers that run it under another program answer for that link. */
+/* The program's own path: memory checkers that run it under another program intercept that link. */
 static void own_path(char *path, size_t size) {
   const ssize_t length = readlink("/proc/self/exe", path, size - 1);
   assert_true(length > 0);
@@ -131,7 +131,7 @@ void peer_dies(struct peer *peer) {
 }
 
 void peer_ends(struct peer *peer) {
-  (void)shutdown(peer->socket, SHUT_WR); /* one that waits for more learns that there is none */
+  (void)shutdown(peer->socket, SHUT_WR); /* a peer that waits for more learns that there is none */
   const int status = reap(peer);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the other process failed: wait status 0x%x", status);
 }

@@ -16,7 +16,7 @@
  *       return RUN_ON_EACH_DEVICE("...", tests);
  *     }
  *
- * The two order themselves by what they send.  Whoever waits for a peer that has ended, or for very long, fails.
+ * The two order themselves by what they send.  A wait for a peer that has ended, or a very long wait, fails.
  */
 #ifndef RILL_TESTS_SUPPORT_PEER_H
 #define RILL_TESTS_SUPPORT_PEER_H
@@ -35,7 +35,7 @@ void peer_receive(struct peer *peer, void *data, size_t size);
 void peer_tell(struct peer *peer, char letter);
 void peer_awaits(struct peer *peer, char letter);
 
-/* Waits for its end; the test fails if the role did. */
+/* Waits for its end; the test fails if the role failed. */
 void peer_ends(struct peer *peer);
 
 /* Kills it, wherever it is, and waits for its end. */

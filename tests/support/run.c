@@ -24,7 +24,7 @@ static bool describe(int32_t index, rill_device *device, rill_device_info *info)
   return rill_device_get(index, device) == RILL_OK && rill_device_get_info(*device, info) == RILL_OK;
 }
 
-/* Is the device in the comma list RILL_TEST_DEVICE?  Unset or empty: all are. */
+/* Returns whether the device is in the comma-separated list RILL_TEST_DEVICE. Unset or empty: all are. */
 static bool is_wanted(const char *name) {
   const char *list = getenv("RILL_TEST_DEVICE");
   if (list == NULL || list[0] == '\0') return true;
@@ -77,7 +77,7 @@ static int end_device(void **state) {
   return 0;
 }
 
-/* What cmocka_run_group_tests_name does, for an array whose length the compiler does not know. */
+/* Does the same as cmocka_run_group_tests_name for an array whose length the compiler does not know. */
 static size_t run_group(const char *group, const struct test *tests, size_t count, bool on_device) {
   struct CMUnitTest *list = calloc(count, sizeof *list);
   if (list == NULL) return count;

@@ -1,4 +1,4 @@
-/* What every test of rill is written with.
+/* The framework of all rill tests.
  *
  * A test is a function without arguments.  A conformance program runs its tests once for every device present
  * (RILL_TEST_DEVICE="cuda:0" or "cpu,cuda:1" picks some), with `dut` saying which one is under test:
@@ -45,7 +45,7 @@ struct test {
 #define TEST(function) \
   { #function, function }
 
-/* Run the tests, print "rill-tests: N passed, N failed, N skipped", and give what main returns. */
+/* Run the tests, print "rill-tests: N passed, N failed, N skipped", and return the exit code of main. */
 int run_on_each_device(const char *subject, const struct test *tests, size_t count);
 int run_once(const char *subject, const struct test *tests, size_t count);
 #define RUN_ON_EACH_DEVICE(subject, tests) run_on_each_device(subject, tests, sizeof(tests) / sizeof *(tests))
@@ -82,7 +82,7 @@ const char *backend_name(uint32_t backend);
  * real. Around tests that run on each device that is done already. */
 void note_device(rill_device device);
 
-/* End the test as skipped, with the reason, on a machine that lacks what it is about. */
+/* Skip the test, with the reason, on a machine that lacks the tested feature. */
 void needs_second_device(void);
 void needs_foreign_device(void);
 void needs_plain_memory(void); /* not RILL_CHECK=memory, under which freed memory is not used again at once */
@@ -95,7 +95,7 @@ void skip_because(const char *reason);
 /* The call fails with this status, and the last error is complete and names the call: assert_fails(rill_free(p), ...).
  */
 #define assert_fails(call, status) (spoil_last_error(), check_fails((call), (status), NULL, #call, __FILE__, __LINE__))
-/* The same where the text of `call` does not begin with the public function that fails. */
+/* The same for a `call` whose text does not begin with the public function that fails. */
 #define assert_fails_in(api, call, status) \
   (spoil_last_error(), check_fails((call), (status), (api), #call, __FILE__, __LINE__))
 /* The last error's line has this text in it. */
@@ -113,8 +113,8 @@ void spoil_last_error(void); /* a failure of rill_device_count becomes the last 
 /* For a call whose outcome does not matter here. */
 static inline void ignore(rill_status status) { (void)status; }
 
-/* `call`, which fails with its handle made of `id` and checks its own outputs, is given every handle that is not
- * one: null, garbage, never made, of each other type, and stale (C1.2). */
+/* `call`, which fails with its handle made of `id` and checks its own outputs, is called with every kind of invalid
+ * handle: null, garbage, never created, of each other type, and stale (C1.2). */
 typedef rill_status (*call_with_id)(uint64_t id);
 void refuses_bad_devices(const char *api, call_with_id call);
 void refuses_bad_streams(const char *api, call_with_id call);
@@ -142,8 +142,8 @@ void refuses_bad_pools(const char *api, call_with_id call);
 const rill_bundle *sample_bundle(void);
 const char *sample_kernel_name(void);
 
-/* `call`, which takes an option struct like the valid one at `options`, takes shorter (older) and longer (newer)
- * ones, and refuses what it cannot know (C1.4).  `shortest` bytes of the struct are enough. */
+/* `call`, which takes an option struct like the valid one at `options`, takes shorter (older) and longer (newer) ones,
+ * and refuses unknown fields (C1.4). `shortest` bytes of the struct are enough. */
 typedef rill_status (*call_with_options)(const void *options);
 void takes_grown_options(const char *api, call_with_options call, const void *options, size_t size, size_t shortest);
 
@@ -167,26 +167,26 @@ void keep_exec_until_end(rill_graph_exec exec);
 
 /* ---- gates and cells ---- */
 
-/* Makes the stream stand still until gate_open, or the end of the test.  A gate that nobody opens for a long time
- * opens itself, and its test fails. */
+/* Blocks the stream until gate_open, or the end of the test. A gate that stays closed for a long time opens itself, and
+ * its test fails. */
 struct gate;
 struct gate *gate_close(rill_stream stream);
 void gate_open(struct gate *gate);
 /* Waits for the devices, whose gates are all open, and makes room: a test has about a thousand gates. */
 void gates_forget(void);
 
-/* One that opens itself after `ns` at the latest, without harm. */
+/* Closes a gate that opens itself after `ns` at the latest, without failing the test. */
 struct gate *gate_close_for(rill_stream stream, uint64_t ns);
 
 /* Has the stream write `value` into cell `cell` of dut.memory, or copy the cell to dut.host. */
 void write_cell(rill_stream stream, unsigned cell, uint32_t value);
 void read_cell(rill_stream stream, unsigned cell);
 
-/* Does the stream's work so far stand complete?  For asserts between gate_close and gate_open. */
+/* Returns whether the stream's work so far is complete. For asserts between gate_close and gate_open. */
 bool is_complete(rill_stream stream);
 bool is_ready(rill_event event);
 
-/* Waits for the work with a time limit long enough for any machine; a failure says what did not come. */
+/* Waits for the work with a time limit long enough for any machine; a failure names the missing work. */
 #define assert_completes(stream) check_completes((stream), #stream, __FILE__, __LINE__)
 #define assert_becomes_ready(event) check_becomes_ready((event), #event, __FILE__, __LINE__)
 void check_completes(rill_stream stream, const char *name, const char *file, int line);

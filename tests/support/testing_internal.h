@@ -1,4 +1,4 @@
-/* What the files of the test helpers share with each other. */
+/* Shared by the files of the test helpers. */
 #ifndef RILL_TESTS_SUPPORT_TESTING_INTERNAL_H
 #define RILL_TESTS_SUPPORT_TESTING_INTERNAL_H
 

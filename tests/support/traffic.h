@@ -1,4 +1,4 @@
-/* Traffic of a pool's memory between streams: what a pool has of the driver while blocks pass from one stream to
+/* Traffic of a pool's memory between streams: measures a pool's driver memory while blocks pass from one stream to
  * another in many ways.
  *
  * A run plays rounds of one pattern with a pool of its own.  A round allocates blocks, uses each on its stream and

@@ -1,4 +1,4 @@
-/* A stand-in of a profiler for NVTX 3: writes the ranges that it gets to standard error. */
+/* A fake profiler for NVTX 3: writes the ranges that it receives to standard error. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -32,7 +32,7 @@ static void copy_and_fill(rill_stream stream, void *device_memory, const void *h
   TRY(rill_fill_async(stream, device_memory, &zero, sizeof zero, BYTES / sizeof zero));
 }
 
-/* Until the trace has written what is complete, which it does by itself. */
+/* Waits until the trace has written complete operations, which it does by itself. */
 static void wait_for_file(void) {
   static char text[1 << 20];
   unsigned fills = 0;

@@ -1,4 +1,4 @@
-/* comm_control.h: what a test can do to a NCCL or RCCL for tests that is loaded.
+/* comm_control.h: control of a loaded fake NCCL or RCCL by tests.
  *
  *     const struct rill_fake_comm *engine = rill_fake_comm_find("libnccl.so.2");
  *     engine->fail_call("ncclAllReduce", 2, 3);     the second call from now gives 3
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct rill_fake_comm {
-  /* Makes the nth call from now fail with `code`, in place of what was to fail before. */
+  /* Makes the nth call from now fail with `code`; replaces an earlier request. */
   void (*fail_call)(const char *function, unsigned nth, int code);
   /* Makes calls that submit block until their communicator is aborted or revoked. */
   void (*block_submissions)(int on);

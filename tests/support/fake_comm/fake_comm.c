@@ -141,7 +141,7 @@ static void post_mail(struct fake_comm_op *op) {
   op->done = other->done = true;
 }
 
-/* Takes operations that gave up out of what others may still look at. */
+/* Removes operations that gave up from the lists that others may still read. */
 static void take_back(struct fake_comm_op *op) {
   struct clique *clique = op->comm->clique;
   for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
@@ -258,7 +258,7 @@ static struct bundle *bundle_of(struct ncclComm *comm, void *stream) {
   return bundle;
 }
 
-/* Hands all bundles of the group to their streams, or forgets them.  Takes and gives up the lock. */
+/* Hands all bundles of the group to their streams, or forgets them. Takes and releases the lock. */
 static int end_group(void) {
   int code = group.error;
   struct bundle *bundle = group.first;
@@ -479,7 +479,7 @@ int ncclCommSplit(void *parent, int color, int key, void **out, void *config) {
   return fake_comm_leave(0);
 }
 
-/* Ends the communicator when what runs has ended. */
+/* Destroys the communicator when its running operations have ended. */
 static int end(struct ncclComm *comm, bool gives_up, bool frees) {
   if (gives_up) comm->ended = true;
   pthread_cond_broadcast(&fake_comm_changed);

@@ -45,7 +45,7 @@ bool fake_comm_blocks(void);   /* under the lock */
 size_t fake_comm_live(void);   /* life.c */
 void fake_comm_kill(int rank); /* life.c */
 
-/* What the fake driver does for it (fake_control.h). */
+/* Services of the fake driver (fake_control.h). */
 int fake_comm_current_device(void);
 int fake_comm_device_of_stream(void *stream);
 int fake_comm_enqueue(void *stream, void (*run)(void *data, int status), void *data);

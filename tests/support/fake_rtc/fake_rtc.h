@@ -1,8 +1,7 @@
-/* A run-time compiler for tests: the parts that NVRTC and hipRTC have in common.
+/* A run-time compiler for tests: the common parts of NVRTC and hipRTC.
  *
- * The host's preprocessor reads the source, so errors and conditions are real; what comes out is the list of the
- * kernels in it, in a form that the fake driver loads.  The machine code is the fake driver's affair: it runs the
- * host's code of kernels of the same names. */
+ * The host's preprocessor reads the source, so errors and conditions are real; the output is the list of its kernels,
+ * in a form that the fake driver loads. The fake driver runs the host code of kernels of the same names. */
 #ifndef RILL_TESTS_FAKE_RTC_H
 #define RILL_TESTS_FAKE_RTC_H
 
@@ -23,9 +22,9 @@ int rtc_create(struct rtc_program **out, const char *source, const char *name, i
                const char *const *names);
 int rtc_destroy(struct rtc_program **program);
 
-/* Begins each function of the vendor's: what it is to fail with, or RTC_OK (rtc_control.h). */
+/* Enters each vendor function; returns the error to fail with, or RTC_OK (rtc_control.h). */
 int rtc_enter(const char *function);
-/* A program more, or one less. */
+/* Count one program more, or one less. */
 void rtc_count(int change);
 /* The options of a compile. */
 void rtc_note_options(const char *const *options, int count);

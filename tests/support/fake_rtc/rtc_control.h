@@ -1,4 +1,4 @@
-/* rtc_control.h: what a test can do to a run-time compiler for tests that is loaded.
+/* rtc_control.h: control of a loaded fake run-time compiler by tests.
  *
  *     const struct rill_fake_rtc *rtc = rill_fake_rtc_find("libnvrtc.so.13");
  *     rtc->fail_call("nvrtcCreateProgram", 2, 7);     the second call from now gives 7
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct rill_fake_rtc {
-  /* Makes the nth call from now fail with `code`, in place of what was to fail before. */
+  /* Makes the nth call from now fail with `code`; replaces an earlier request. */
   void (*fail_call)(const char *function, unsigned nth, int code);
   void (*clear)(void);
   /* Calls made so far. */

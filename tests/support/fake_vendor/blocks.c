@@ -161,7 +161,7 @@ static bool let_some_go(struct team *t) {
   return any;
 }
 
-/* Each thread runs until it waits or ends; and again, until all have ended or one has failed. */
+/* Runs each thread until it waits or ends, and repeats this until all have ended or one has failed. */
 static void run_block_of_fibers(struct team *t) {
   for (size_t i = 0; i < t->count; i++) {
     t->fibers[i].ended = false;

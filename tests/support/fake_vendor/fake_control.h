@@ -1,4 +1,4 @@
-/* fake_control.h: what a test can do to a fake vendor library that is loaded.
+/* fake_control.h: control of a loaded fake vendor library by tests.
  *
  *     const struct rill_fake *fake = rill_fake_find("libcuda.so.1");
  *     fake->fail_call("cuEventRecord", 3, 700);      the third call from now gives 700
@@ -22,7 +22,7 @@
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
  * With CUDA_ or HIP_ after RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.
- * What runs for a kernel is the host code in its bundle, which the fake finds in the program or its libraries.
+ * A kernel runs as the host code in its bundle, which the fake finds in the program or its libraries.
  * A kernel named "fault" does not run: it makes its device fault with 700 (illegal address).
  */
 #ifndef FAKE_CONTROL_H
@@ -40,7 +40,7 @@ struct rill_fake {
   void (*hang)(const char *function);
   /* Threads that hang now. */
   unsigned (*hanging)(void);
-  /* Takes back every `fail_call` and `hang`, those of the environment too. */
+  /* Cancels every `fail_call` and `hang`, including those of the environment. */
   void (*clear)(void);
   /* Calls made so far. */
   uint64_t (*calls)(const char *function);
@@ -52,7 +52,7 @@ struct rill_fake {
   void (*fault)(int device, int code);
   /* The next kernel submitted to the device faults when its turn comes. */
   void (*fault_next_launch)(int device, int code);
-  /* Takes a fault back, which no driver does. */
+  /* Clears a fault, which no driver does. */
   void (*revive)(int device);
 
   /* Objects alive: "context", "stream", "event", "module", "function", "graph", "memory"; "*": all. */

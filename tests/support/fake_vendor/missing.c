@@ -1,4 +1,4 @@
-/* An older driver: functions that are not there.
+/* Simulates an older driver: hides functions.
  *
  * What dlsym finds is the table of symbols that the library brings along, mapped into memory.  Emptying the name
  * of an entry hides it; references inside the library were bound before (it is linked with -z now), and are by

@@ -1,5 +1,5 @@
-/* Modules: which kernels an image has is read from the image; what runs is the same kernel's host code, from
- * the bundle that the image came from or, for another image, from one that has all of its kernels. */
+/* Modules: the list of kernels is read from the image; kernels run as host code from the image's bundle or, for another
+ * image, from a bundle that has all of its kernels. */
 #include "bundles.h"
 #include "engine.h"
 

@@ -30,7 +30,7 @@ static long number(const char *name, long otherwise, long least, long most) {
   return value;
 }
 
-/* How many devices a mask leaves: up to the first number that there is none of. */
+/* Returns the number of devices that a mask leaves: up to the first number without a device. */
 static int count_masked(const char *mask, int devices) {
   int count = 0;
   if (mask == NULL || *mask == '\0') return devices;

@@ -1,4 +1,4 @@
-/* The fake CUDA driver by itself: what rill's tests take for granted of it. */
+/* Tests the properties of the fake CUDA driver on which rill's tests rely. */
 #include "bundles_for_tests.h"
 #include "fake_control.h"
 #include "tests/support/vendor_api/cuda_for_tests.h"
@@ -20,7 +20,7 @@
 static const struct rill_fake *fake;
 static CUcontext context;
 
-/* A stream that stands still in a host function until the gate is opened. */
+/* A stream that is blocked in a host function until the gate is opened. */
 struct gate {
   sem_t open;
 };

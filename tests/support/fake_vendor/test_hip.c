@@ -213,7 +213,7 @@ static void a_refused_update_leaves_a_part(void **state) {
 }
 #endif
 
-/* What the backend cannot do without, in every version, and all that it asks for in the newest. */
+/* The functions that the backend requires, in every version, and all that it uses, in the newest. */
 static void has_every_function_of_the_backend(void **state) {
   (void)state;
   static const struct {

@@ -4,8 +4,8 @@
  * behaviour of AMD's runtime; where AMD's is known to differ from CUDA's and costs little to follow, it does
  * (hipMalloc(0), launches on another device's stream, the last error).  Error numbers are the same in both.
  *
- * The device says that it is a gfx90a.  An AMD code object that is loaded is looked up among the kernel bundles of
- * the program, and the CUDA image of the same bundle is loaded instead (module.c).
+ * The device reports gfx90a as its architecture. An AMD code object that is loaded is looked up among the kernel
+ * bundles of the program, and the CUDA image of the same bundle is loaded instead (module.c).
  *
  *   RILL_SHIM_TARGET=gfx1030   says that it is another one
  */

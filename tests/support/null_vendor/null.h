@@ -11,7 +11,7 @@ static inline void *null_handle(void) {
   return (void *)(atomic_fetch_add_explicit(&last, 64, memory_order_relaxed) + 64);
 }
 
-/* Device memory that nobody ever looks at; in pieces of 2 MiB, as drivers give it. */
+/* Device memory that is never accessed, in pieces of 2 MiB, as drivers return it. */
 static inline void *null_address(size_t size) {
   static _Atomic uintptr_t end = (uintptr_t)1 << 44;
   return (void *)atomic_fetch_add_explicit(&end, (size + ((size_t)2 << 20) - 1) >> 21 << 21, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* A CUDA driver whose calls return at once, with one device; what is enqueued is done, by not being done. */
+/* A stub CUDA driver with one device, whose calls return at once; enqueued work is dropped and counts as complete. */
 #include "null.h"
 
 #pragma GCC visibility push(default)

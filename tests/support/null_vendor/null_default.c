@@ -1,5 +1,5 @@
 /* Every vendor function that a backend calls, as one that does nothing and succeeds: weak, so that null_cuda.c and
- * null_hip.c can define those that must give something.  The list is the backends' own. */
+ * null_hip.c can define those that must return something. The list is the backends' own. */
 #include NULL_VENDOR_HEADER /* renames by macro */
 
 int null_success(void);

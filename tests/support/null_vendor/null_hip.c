@@ -1,4 +1,4 @@
-/* A HIP runtime whose calls return at once, with one device; what is enqueued is done, by not being done. */
+/* A stub HIP runtime with one device, whose calls return at once; enqueued work is dropped and counts as complete. */
 #include "null.h"
 
 #pragma GCC visibility push(default)
