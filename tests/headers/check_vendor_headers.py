@@ -57,7 +57,7 @@ class CheckHeaders(unittest.TestCase):
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertRegex(result.stderr, says)
 
-    def test_what_agrees(self):
+    def test_matching_headers(self):
         for header in OURS:
             result = self.check(header)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -94,7 +94,7 @@ class CheckHeaders(unittest.TestCase):
         self.differs("hip/hip_runtime_api.h", r"hipError_t hipSetDevice\(int device\)", "void hipSetDevice(int device)",
                      "conflicting types for .hipSetDevice")
 
-    def test_what_is_not_there(self):
+    def test_missing_declarations(self):
         self.differs("cuda.h", r"CUresult cuEventQuery\(CUevent event\);", "", "required.*cuEventQuery")
         result = self.check("hip/hip_runtime_api.h", (r"hipError_t hipStreamGetId\(.*", ""))
         self.assertEqual(result.returncode, 0, result.stderr)

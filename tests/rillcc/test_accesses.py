@@ -201,7 +201,7 @@ class Programs(support.TestCase):
 
 
 class Accesses(Programs):
-    def test_wrong_ones_are_found(self):
+    def test_wrong_accesses_are_found(self):
         for form, environment in FORMS:
             cases = {**WRONG, **(WRONG_WITH_LOOPS if form == "clang" else {})}
             text = HEAD + kernels(cases)
@@ -218,7 +218,7 @@ class Accesses(Programs):
                     self.assertRegex(error, where + does + ".*: .*" + said)
                     self.assertEqual(code, 1)
 
-    def test_right_ones_are_not(self):
+    def test_right_accesses_are_not_reported(self):
         for form, environment in FORMS:
             self.build(HEAD + kernels(RIGHT), "--check", **environment)
             for name in RIGHT:
@@ -227,7 +227,7 @@ class Accesses(Programs):
                     self.assertEqual((code, error), (0, ""))
                     self.assertTrue(output.endswith("fine\n"))
 
-    def test_without_checks_nothing_is_said(self):
+    def test_nothing_is_reported_without_checks(self):
         self.build(HEAD + kernels({"past_in_zone": WRONG["past_in_zone"]}))
         self.assertEqual(self.run_case("past_in_zone"), (0, "fine\n", ""))
 
@@ -263,7 +263,7 @@ class AddressSanitizer(Programs):
                 line = lines.index("  *to = v;  // in store" if "store" in cases[name] else cases[name]) + 1
                 self.assertRegex(error, r"#0 .*k\.kernel\.cu:%d\b" % line)
 
-    def test_a_program_without_it_gets_an_error(self):
+    def test_a_program_without_the_sanitizer_gets_an_error(self):
         self.build(HEAD + kernels({"past": WRONG["past"]}), "--cpu-option=-fsanitize=address")
         self.assertRegex(self.run_case("past")[2], r'image "k" cannot be loaded: .*undefined symbol: \w*asan')
 

@@ -215,7 +215,7 @@ class Answers(support.TestCase):
         self.run_kernel(image, "in_step", 1, 64, *[pointer_to(array) for array in (out, source, given)])
         self.assertEqual(list(out), [2 * sum(range(64))] * 64)
 
-    def test_a_clang_whose_llvm_is_not_there(self):
+    def test_a_clang_without_its_llvm(self):
         """Such a clang vectorizes loops over threads only if it divides right."""
         text = "RILL_KERNEL(some, unsigned *out, const unsigned *in, unsigned a, unsigned b) {\n"
         text += "  unsigned i = threadIdx.x;\n  if ((i & 31) >= 3) out[i] = in[a % b + i];\n}\n"

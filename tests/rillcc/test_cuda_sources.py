@@ -110,7 +110,7 @@ class CudaSources(support.TestCase):
         self.check([expected], text, "--cuda-names", "--target", HOST, "-I", folder)
         self.check([expected], text, "--cuda-names", "--target", HOST, "--clang", "none", CPATH=folder)
 
-    def test_a_folder_with_a_toolkit_has_the_rest(self):
+    def test_a_folder_with_a_toolkit_has_other_headers(self):
         folder = self.toolkit("cuda_runtime.h")
         self.write("toolkit/own.h", "enum { ONE_MORE = 1 };\n")
         text = "#include <cuda_runtime.h>\n#include <own.h>\n__global__ void k(int *x) { x[0] = ONE_MORE; }\n"

@@ -121,7 +121,7 @@ class Lists(support.TestCase):
                 self.assertNotIn(".copies", self.read("k.d"))
         self.assertEqual([name for name in os.listdir(self.folder) if "copies" in name], [])
 
-    def test_their_values(self):
+    def test_values_of_instances(self):
         self.write("list.txt", "ns::scale<float, 4>\nmany<int, float>\n")
         for form, environment in FORMS:
             with self.subTest(form=form):
@@ -145,7 +145,7 @@ class Lists(support.TestCase):
             self.assertRegex(line, r"^rillcc: list\.txt:" + pattern)
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("k.rill")], [])
 
-    def test_what_is_no_instance(self):
+    def test_invalid_instances(self):
         text = "ns::scale<float, float>\nscal<float>\n\nns::scale<flot, 4>\nplain<int>\ntwo<int>\nns::scale<>\nx = nothing\n"
         lines = [
             r"1: ns::scale<float, float> is no instance of template <class T, int N = 3> ns::v1::scale$",
@@ -171,7 +171,7 @@ class Lists(support.TestCase):
         for name in ("scale_int_2_1_8_4", "scale_int_1_3_1", "signs"):
             self.assertIn(" %s_launch(rill_stream stream, const rill_launch *launch, " % name, " ".join(self.read("k.rill.h").split()))
 
-    def test_what_is_no_line(self):
+    def test_invalid_lines(self):
         self.refused("\nns::scale<float, 4\n", r"2: ns::scale<float, 4: its brackets do not match$")
         self.refused("ns::scale<(1 > 2)>)\n", r"1: .*brackets do not match$")
         self.refused("two<int)\n", r"1: .*brackets do not match$")
@@ -179,7 +179,7 @@ class Lists(support.TestCase):
             self.refused(line + "\n", r"1: .* names no instance of a template: a line is NAME<arguments>, or name = NAME<arg")
         self.assertEqual(self.rillcc("--instances", "nowhere", "-o", "x.c", self.source).stderr[:28], "rillcc: cannot read nowhere:")
 
-    def test_what_is_there_already(self):
+    def test_instances_that_exist_already(self):
         self.refused("two = two<int>\nns::scale<int>\nns::scale< int >\n", r"3: ns::scale< int > stands in list\.txt:2 already$")
         again = r"2: ns::scale<unsigned int, 1 \+ 1> is there already: scale_unsigned_2, of list\.txt:1$"
         self.refused("ns::scale<unsigned, 2>\nns::scale<unsigned int, 1 + 1>\n", again)
@@ -276,7 +276,7 @@ class Objects(support.TestCase):
         done = subprocess.run([self.path("program")], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "1998\n499.5\n", ""))
 
-    def test_a_program_launches_instances_that_nobody_listed(self):
+    def test_a_program_launches_unlisted_instances(self):
         self.build()
         for compiler in [CXX] + ([[CUDA_CLANG]] if CUDA_CLANG else []):
             with self.subTest(compiler=compiler):
@@ -287,7 +287,7 @@ class Objects(support.TestCase):
                 self.assertEqual(self.names(), sorted(names))
                 self.assertIn("program.o", self.read("k.d"))
 
-    def test_a_list_has_them_for_the_program(self):
+    def test_a_list_has_the_instances_of_the_program(self):
         self.build()
         text = "ns::scale<float, 7>\nns::scale<double>\nmany<int, float, short>\nby_hand<long>\nagain = by_hand<short>\n"
         self.write("list.txt", text + "many = many<long>\n")
@@ -321,7 +321,7 @@ class Objects(support.TestCase):
             file.write(b"nonsense  ")
         self.refused(r"usual\.a: it is an archive that cannot be read", "--instances-of", "usual.a")
 
-    def test_what_others_have(self):
+    def test_templates_of_other_sources(self):
         """Templates of another source, and instances that one of the files defines."""
         program = '#include "k.rill.h"\ntemplate <class T> rill_kernel_ref *rill_instance_other();\n'
         program += "int main() { const rill_launch l = rill_launch_1d(1, 1); int n; return rill_instance_other<int>() == nullptr"
@@ -355,7 +355,7 @@ class Objects(support.TestCase):
         result = self.rillcc("--target", HOST, "-o", "k.rill.c", "--instances-of", "program.o", "k.kernel.cu")
         self.assertEqual(len(result.stderr.splitlines()), 1)
 
-    def test_what_is_no_object(self):
+    def test_invalid_objects(self):
         self.build()
         self.refused("cannot read nowhere.o: No such file", "--instances-of", "nowhere.o")
         self.refused(r"program\.cpp: it is no ELF object", "--instances-of", "program.cpp")
@@ -368,7 +368,7 @@ class Objects(support.TestCase):
         self.compile_program(CXX, "-flto")
         self.refused(r"program\.o: it (is no ELF object|has no code).* compiled with -flto", "--instances-of", "program.o")
 
-    def test_what_has_no_launch_function(self):
+    def test_templates_without_a_launch_function(self):
         self.build()
         header = self.read("k.rill.h")
         self.assertIn("/* `moded`: no launch function, since Mode M is of a type that no header declares here", header)

@@ -119,7 +119,7 @@ class Listing(support.TestCase):
         self.assertNotIn("Traceback", result.stderr)
         self.assertRegex(result.stderr, message)
 
-    def test_what_it_cannot_read(self):
+    def test_unreadable_files(self):
         self.refused(self.path("nowhere"), "cannot read .*nowhere: No such file")
         self.refused(self.folder, "cannot read .*: Is a directory")
         self.refused(self.write("text.c", "int x;\n"), "no bundle in it")

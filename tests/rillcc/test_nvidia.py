@@ -121,7 +121,7 @@ class Nvidia(support.TestCase):
         self.assertNotIn("cuda:ptx_70", images("-DTWO=2", **nothing))
         self.assertIn("cuda:ptx_70", images(**nothing))
 
-    def test_what_clang_cannot_do(self):
+    def test_targets_that_clang_lacks(self):
         source = self.write("k.kernel.cu", support.ONE)
         for target in ("sm_60", "ptx_61"):
             result = self.rillcc("-o", "k.c", "--target", "cuda:" + target, source, **WITHOUT_NVCC)

@@ -41,7 +41,7 @@ class Native(support.TestCase):
         images = support.Bundle(self, self.path("out.rill.c"), "k_bundle", "all.so").images
         self.assertEqual(native, {"cpu:" + every[-1]: images["cpu:" + every[-1]]})
 
-    def test_what_is_compiled_for_another_machine(self):
+    def test_a_compiler_for_another_machine(self):
         other = "aarch64" if support.X86 else "x86_64"
         compiler = self.write("other", "#!/bin/sh\necho '#define __%s__ 1'\n" % other)
         os.chmod(compiler, 0o755)
@@ -100,7 +100,7 @@ class CompileCommands(support.TestCase):
             self.assertEqual("[undeclared_var_use]" in done.stderr, code == 1, done.stderr)
             self.assertIn("All checks completed, %d errors" % code, done.stderr)
 
-    def test_what_is_there_is_kept(self):
+    def test_other_entries_are_kept(self):
         self.write("a.kernel.cu", SOURCE)
         other = {"directory": "/somewhere", "file": "c.c", "command": "cc -c c.c"}
         self.write("compile_commands.json", json.dumps([other]))

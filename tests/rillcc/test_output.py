@@ -273,7 +273,7 @@ class Output(support.TestCase):
         self.assertTrue(outputs[0] == outputs[1])
 
     @support.long
-    def test_where_the_source_lies_does_not_show(self):
+    def test_output_does_not_depend_on_the_source_folder(self):
         # Not for cuda: nvcc puts a hash of the path in the names of static functions.
         hip = ("--target", "hip:gfx90a") if HIPCC or CLANG else ()
         outputs = []
@@ -523,7 +523,7 @@ class Errors(support.TestCase):
         self.assertIn("must be different files", result.stderr)
         self.assertEqual(os.listdir(self.folder), ["k.kernel.cu"])
 
-    def test_a_failure_keeps_what_was_there(self):
+    def test_a_failure_keeps_existing_files(self):
         self.write("k.rill.c", "old")
         self.refused(self.kernel("RILL_KERNEL(k) { error }\n"), "error")
         self.assertEqual(self.read("k.rill.c"), "old")

@@ -157,7 +157,7 @@ class Stacks(support.TestCase):
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["small"], 0)
 
-    def test_a_compiler_that_tells_nothing(self):
+    def test_a_compiler_without_stack_sizes(self):
         self.assertNotIn("rill_cpu_stacks", stacks.table([], "\t.text\nf:\n\tret\n", ""))
 
 

@@ -279,7 +279,7 @@ class Hip(DoctorTest):
         self.add("/.dockerenv")
         self.assertEqual(self.as_nobody("/dev/dri/renderD128", 44)["command"], "docker run --group-add 44 ...")
 
-    def test_a_second_gpu_that_is_closed(self):
+    def test_a_second_gpu_without_permission(self):
         self.add(f"{KFD}/2/properties", "simd_count 80\ngfx_target_version 90010\ndrm_render_minor 129\n")
         self.fails("device_file_missing", "/dev/dri/renderD129 is missing", "dmesg")
 
@@ -366,7 +366,7 @@ class Rest(DoctorTest):
         self.warns("engine_for_another", "this process was started by", "meson configure", **started,
                    **self.mpirun(texts[own]))
 
-    def test_an_engine_that_is_missing(self):
+    def test_a_missing_engine(self):
         self.needs_rill_comm()
         self.area, self.variables = "mpi", {"RILL_COMM_MPI": "/nowhere/librill_comm_mpi.so.0"}
         self.warns("engine_missing", "/nowhere/librill_comm_mpi.so.0: cannot open", "unset RILL_COMM_MPI")

@@ -144,7 +144,7 @@ class Quickstart(unittest.TestCase):
         self.assertIn(" -Dbuildtype=release -Drill_backend=cpu", self.calls[0])
         self.assertEqual(self.calls[-1], "rill demo a b.png -o out.png")
 
-    def test_set_up_again_only_for_other_options(self):
+    def test_sets_up_again_only_for_other_options(self):
         self.run_it("demo")
         self.run_it("demo")
         self.assertEqual(self.called("meson setup"), [])
