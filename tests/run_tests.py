@@ -28,7 +28,7 @@ NOTE = re.compile(r"^rill-device: (\S+) \((.*)\)$", re.MULTILINE)
 
 
 def slowness():
-    """How many times longer than in SECONDS it takes to count."""
+    """Returns how many times longer than in SECONDS it takes to count."""
     processors = len(os.sched_getaffinity(0))
     start = time.monotonic()
     command = [sys.executable, "-c", "for i in range(%d): pass" % COUNT]
@@ -41,7 +41,7 @@ def slowness():
 
 
 def devices(logs):
-    """The last line, from the logs that Meson wrote."""
+    """Returns the last line, from the logs that Meson wrote."""
     names, tests = collections.defaultdict(set), collections.Counter()
     for path in logs:
         with open(path, encoding="utf-8", errors="replace") as file:

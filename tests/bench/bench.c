@@ -27,7 +27,7 @@ static bool time_batch(bench_batch *batch, void *worker, size_t n, bool (*drain)
   return drain();
 }
 
-/* How many calls are a batch: some, that take long beside a look at the clock, once all is warm. */
+/* Returns the number of calls in a batch: enough to take long compared with reading the clock, after a warm-up. */
 static bool choose_calls(bench_batch *batch, void *worker, bool (*drain)(void), size_t *calls) {
   for (*calls = 1; *calls < MAX_CALLS; *calls *= 2) {
     double least = long_ns;
@@ -74,7 +74,7 @@ bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *cons
   const double start = now();
   while (rounds < MAX_ROUNDS && (rounds < MIN_ROUNDS || now() - start < budget_ns)) {
     for (size_t k = 0; k < BENCH_SIDES; k++) {
-      const size_t i = (k + rounds) % BENCH_SIDES; /* none is always the first */
+      const size_t i = (k + rounds) % BENCH_SIDES; /* no side is always the first */
       *failed = i;
       if (batches[i] == NULL) continue;
       if (from_idle) sleep_ms(1);

@@ -46,7 +46,7 @@ enum bench_operation {
 /* Does an operation n times; false if it failed.  Calls of one worker come from one thread at a time. */
 typedef bool bench_batch(void *worker, size_t n);
 
-/* What all sides work on. */
+/* Objects shared by all sides. */
 struct bench_target {
   rill_device device;
   rill_device_info info;
@@ -58,7 +58,7 @@ enum { BENCH_BLOCK_BYTES = 4096, BENCH_ALLOCATION_BYTES = 1 << 20 };
 
 struct bench_side {
   const char *name;
-  /* Gets ready, and says in `text` what it uses, or why it cannot. */
+  /* Prepares the side, and writes into `text` what it uses, or why it is unavailable. */
   bool (*open)(const struct bench_target *target, char *text, size_t size);
   bool (*enter)(void);       /* on every thread but the one that opened it */
   void *(*new_worker)(void); /* a stream and what the operations need beside it; NULL on failure; lives forever */
@@ -105,7 +105,7 @@ bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *cons
 
 enum { BENCH_THREADS = 8 };
 
-/* Does an operation on as many threads as workers for a moment; gives calls per second of all together. */
+/* Runs an operation on one thread per worker for a moment; returns the total calls per second. */
 bool bench_threads(const struct bench_side *side, void *const workers[BENCH_THREADS], enum bench_operation operation,
                    double *per_second);
 

@@ -132,8 +132,8 @@ static const struct side *sides[SIDES] = {
 #endif
 };
 
-/* Threads of OpenMP go on looking for work for some 20 ms, on the processors that the next side is to use: first they
- * are left to fall asleep, then the side's own threads are woken by a run that does not count. */
+/* Threads of OpenMP go on looking for work for some 20 ms, on the processors that the next side is to use: first the
+ * benchmark waits until they sleep, then an uncounted run wakes the side's own threads. */
 static bool run(const struct side *side, enum work work, double *best) {
   (void)nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
   for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* cpu_kernels.h: the pieces of work of cpu_kernels.c, and who does them beside rill. */
+/* cpu_kernels.h: the workloads of cpu_kernels.c, and the sides compared with rill. */
 #ifndef RILL_TESTS_BENCH_CPU_KERNELS_H
 #define RILL_TESTS_BENCH_CPU_KERNELS_H
 
@@ -26,7 +26,7 @@ struct side {
   /* NULL, or why it is not here. */
   const char *(*open)(void);
   bool (*run)(enum work work);
-  /* Something that each result of the work goes into; equal on all sides but for rounding. */
+  /* A checksum of the results; equal on all sides except for rounding. */
   double (*check)(enum work work);
 };
 

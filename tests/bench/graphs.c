@@ -1,7 +1,7 @@
-/* What a graph saves: a hundred empty kernels of five arguments, as one chain and as ten chains of ten, given to
- * streams one by one and launched as a graph.  Prints nanoseconds per kernel: of the calls alone, and until all is
+/* Measures what a graph saves: a hundred empty kernels of five arguments, as one chain and as ten chains of ten, given
+ * to streams one by one and launched as a graph. Prints nanoseconds per kernel: of the calls alone, and until all is
  * done. Then what it costs to make, change and launch a chain; on an NVIDIA GPU beside the driver's own calls, in
- * rounds that alternate; and how what many have in one place grows.  usage: graphs [device] */
+ * rounds that alternate; and how what many have in one place grows. usage: graphs [device] */
 #include "graphs.h"
 #include "overhead.rill.h"
 
@@ -172,7 +172,7 @@ static void wait_for_it(void *user, rill_status status) {
   while (!atomic_load(&may_go_on) && !pthread_equal(pthread_self(), *(pthread_t *)user)) (void)sched_yield();
 }
 
-/* While a launch is under way that keeps what it had. */
+/* While an earlier launch, which keeps its values, is running. */
 static bool set_meanwhile(const struct graph_side *side, unsigned count, int n, double *us) {
   pthread_t self = pthread_self();
   atomic_store(&may_go_on, false);
@@ -262,7 +262,7 @@ static void add_memory(rill_graph graph, const rill_graph_node *nodes, unsigned 
   free(places);
 }
 
-/* What each of `count` costs where all are in one graph, and come before one node. */
+/* Measures the cost of each of `count` nodes if all are in one graph and precede one node. */
 static void show_growth(const char *name, void (*add)(rill_graph, const rill_graph_node *, unsigned)) {
   (void)printf("%-36s", name);
   for (unsigned count = 100; count <= 10000; count *= 10) {

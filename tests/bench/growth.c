@@ -1,5 +1,5 @@
-/* What one call costs beside others: ns per call on one stream beside 1, 100 and 10,000 other streams.  Nothing that
- * rill does may cost more because of what else exists; what has to wait for n busy streams is not among these calls.
+/* Measures the cost of a call beside other streams: ns per call on one stream beside 1, 100 and 10,000 others. No rill
+ * call may cost more because of other objects; calls that have to wait for n busy streams are not measured.
  *
  *     growth [--csv] [--only WORDS] [DEVICE ...]     cuda:0, hip:0, cpu; none: the cpu.  WORDS: part of rows' names
  *
@@ -388,14 +388,14 @@ static bool is_here(const struct row *row) {
          (row->needs == HOST || (bench.launches && (row->needs == KERNELS || bench.constants)));
 }
 
-/* In several passes: a machine that others use is slow for a while. */
+/* Runs in several passes, since other programs may slow the machine for a while. */
 static void measure(const struct row *row) {
   double ns[LEVELS];
   for (size_t i = 0; i < PASSES * LEVELS; i++) {
     const size_t level = i % LEVELS;
     have_others(levels[level]);
     row->before(levels[level]);
-    (void)time_calls(row); /* what the others have left is taken up */
+    (void)time_calls(row); /* leftovers of the others are freed */
     const double least = time_calls(row);
     if (i < LEVELS || least < ns[level]) ns[level] = least;
     row->after(levels[level]);

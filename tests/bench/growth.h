@@ -1,4 +1,4 @@
-/* What the parts of growth share: the benchmark's objects, and its rows. */
+/* Shared by the parts of growth: the benchmark's objects, and its rows. */
 #ifndef RILL_TESTS_BENCH_GROWTH_H
 #define RILL_TESTS_BENCH_GROWTH_H
 

@@ -1,4 +1,4 @@
-/* What a pool has reserved while memory passes between streams in many ways (tests/support/traffic.h).
+/* Measures a pool's reserved memory while memory passes between streams in many ways (tests/support/traffic.h).
  *
  *     growth_pools [--csv] [--rounds N] [DEVICE ...]     cuda:0, hip:0, cpu; none: the cpu
  *

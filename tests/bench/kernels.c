@@ -199,8 +199,8 @@ static bool time_on_gpu(struct contender *c, bool *there, double *ns) {
   return true;
 }
 
-/* Threads of OpenMP look for work for some 20 ms after a loop, on the processors that the next one is to use: first
- * they are left to fall asleep.  Then the contender's own threads are woken by a run that does not count. */
+/* Threads of OpenMP look for work for some 20 ms after a loop, on the processors that the next one is to use: first the
+ * benchmark waits until they sleep. Then an uncounted run wakes the contender's own threads. */
 static bool time_on_cpu(struct contender *c, bool *there, double *ns) {
   (void)nanosleep(&(struct timespec){ 0, 40000000 }, NULL);
   for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* kernels.h: what the benchmark of the kernels and its peers share.
+/* kernels.h: shared by the benchmark of the kernels and its peers.
  *
  * A peer does the same work another way in the same run: plain CUDA and cuBLAS on rill's own stream, OpenMP on the CPU.
  */
@@ -7,8 +7,8 @@
 
 #include <rill/rill.h>
 
-/* What all work on.  The arrays have the same size; their numbers are between 0 and 1 as floats, and near to 1e-5 as
- * doubles. */
+/* Objects shared by all peers. The arrays have the same size; their numbers are between 0 and 1 as floats, and near to
+ * 1e-5 as doubles. */
 struct scene {
   rill_device device;
   rill_device_info info;
@@ -25,7 +25,7 @@ enum { PICTURE_COLUMNS = 8192 };
 /* One way to do the work of a kernel; a peer may have several. */
 struct peer {
   const char *name;
-  /* Gets ready; NULL, or why it cannot. */
+  /* Prepares the peer; returns NULL, or why it is unavailable. */
   const char *(*open)(const struct scene *scene);
   /* Enqueues on the scene's stream, or does on the spot, the work of the kernel called `kernel` in the peer's form
    * `form`, and names that form; false if there is no such form, or no such kernel. */

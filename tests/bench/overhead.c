@@ -1,5 +1,5 @@
-/* What rill costs: ns per call of the vendor's driver, through rill, and of the vendor's runtime if there is one, side
- * by side.  Over a driver whose calls return at once, what is left is rill itself.  On the CPU there is rill alone.
+/* Measures rill's cost: ns per call of the vendor's driver, of rill, and of the vendor's runtime if there is one, side
+ * by side. Over a driver whose calls return at once, what is left is rill itself. On the CPU there is rill alone.
  *
  *     overhead [--csv] [--only TEXT] [DEVICE ...]     cuda:0, hip:0, cpu; none: the default device
  *

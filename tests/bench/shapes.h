@@ -1,4 +1,4 @@
-/* shapes.h: what the kernels of shapes.kernel.cu and the functions of shapes_plain.c work on. */
+/* shapes.h: data of the kernels of shapes.kernel.cu and the functions of shapes_plain.c. */
 #ifndef RILL_TESTS_BENCH_SHAPES_H
 #define RILL_TESTS_BENCH_SHAPES_H
 

@@ -1,4 +1,4 @@
-/* The CUDA runtime, where there is one: what a program calls that does not use the driver itself. */
+/* The CUDA runtime, if installed: the calls of a program that does not use the driver itself. */
 #include "bench.h"
 
 #include <cuda_runtime_api.h>

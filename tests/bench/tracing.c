@@ -1,5 +1,5 @@
-/* What a trace costs: ns for each operation without a trace and with one, as the thread that submits sees it, and with
- * the time until all is complete.
+/* Measures the cost of a trace: ns for each operation without a trace and with one, as the thread that submits sees
+ * it, and with the time until all is complete.
  *
  *     tracing [DEVICE]     cuda:0, hip:0, cpu; none: the default device
  *

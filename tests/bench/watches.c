@@ -1,5 +1,4 @@
-/* How long rill takes to tell the host that an event has completed, and what it
- * costs while events wait.
+/* Measures how long rill takes to notify the host of a completed event, and the cost of waiting events.
  *
  *   watches [device]
  *

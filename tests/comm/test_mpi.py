@@ -1,4 +1,4 @@
-"""Programs that use MPI themselves, jobs that go wrong, and jobs without what they need.
+"""Programs that use MPI themselves, failing jobs, and jobs with missing requirements.
 
 usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINE, in the environment of one MPI; OTHER_ENGINE is the engine of
 another implementation, or "".
@@ -15,7 +15,7 @@ program = os.path.abspath(sys.argv[2])
 
 
 def run(case, ranks=4, **variables):
-    """Runs a case; gives the exit status, and each kind of line with what the ranks said."""
+    """Runs a case; returns the exit status, and each kind of line with what the ranks said."""
     done = subprocess.run([launcher, "-n", str(ranks), program, case], env={**os.environ, **variables}, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200,
                           check=False)
@@ -28,7 +28,7 @@ def run(case, ranks=4, **variables):
 
 class Mpi(unittest.TestCase):
     def case(self, name, expected, ranks=4, fails=False, **variables):
-        """`expected`: for each kind of line, how many ranks say it and what it has in it."""
+        """`expected`: for each kind of line, how many ranks print it and what it contains."""
         status, said, output = run(name, ranks, **variables)
         with self.subTest(name=name, output=output):
             self.assertNotRegex(output, r"\) failed: ")
@@ -69,7 +69,7 @@ class Mpi(unittest.TestCase):
         status, said, output = run("injected", RILL_FAULT="comm_die@1:2")
         with self.subTest(output=output):
             self.assertNotEqual(status, 0)
-            self.assertLessEqual(set(said["first"]), {"right"})  # mpirun may lose what ranks have said when it ends them
+            self.assertLessEqual(set(said["first"]), {"right"})  # mpirun may lose output of ranks that it kills
             self.assertIn("rill: RILL_FAULT: comm_die: rank 1 of 4 is killed at its barrier", output)
             self.assertEqual(said["late"], [])
 
@@ -80,7 +80,7 @@ class Mpi(unittest.TestCase):
     def test_stream_that_failed_before(self):
         _, said, output = run("fail_before")
         with self.subTest(output=output):
-            # The one whose stream failed knows why; the others' deadline passes.
+            # The rank whose stream failed reports the cause; the others' deadline passes.
             self.assertEqual(len([t for t in said["comm"] if "the work before it failed" in t]), 1)
             self.assertEqual(len([t for t in said["comm"] if "TIMEOUT" in t]), 3)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reference site, as a browser gets it.
+"""Checks the reference site as a browser receives it.
 
 usage: check_site.py SOURCE DOXYGEN VERSION rill-api.json
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs of docs/START.md: shown as they are in their files, and their output as the page shows it.
+"""The programs of docs/START.md: the page shows them as they are in their files, with their real output.
 
 usage: check_start.py PAGE FOLDER PROGRAM ...
 

@@ -46,7 +46,7 @@ def need(*tools):
 
 
 def block(language, nth=0, page="EMBEDDING.md"):
-    """A block of code as it stands in the documents."""
+    """Returns a block of code as it stands in the documents."""
     text = (source / "docs" / "guides" / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[nth]
 
@@ -56,7 +56,7 @@ def clean_environment():
 
 
 def install_static(work):
-    """Builds the static library alone and installs it; gives the prefix."""
+    """Builds the static library alone and installs it; returns the prefix."""
     prefix = work / "static"
     options = ["-Ddefault_library=static", "-Drill_tests=disabled", "-Drill_tools=false", "-Drill_comm=false", "--libdir=lib"]
     flags = [f"-Db_sanitize={flag.split('=')[1]}" for flag in sanitizer_flags()]
@@ -69,7 +69,7 @@ def install_static(work):
 
 
 def sanitizer_flags():
-    """What this build links for a sanitizer, its users need too."""
+    """Users need the sanitizer libraries that this build links."""
     options = json.loads(run("meson", "introspect", "--buildoptions", build))
     (chosen,) = (option["value"] for option in options if option["name"] == "b_sanitize")
     chosen = ",".join(chosen) if isinstance(chosen, list) else chosen  # newer versions of meson give a list
@@ -78,11 +78,11 @@ def sanitizer_flags():
 
 
 def install(work, name="root"):
-    """Installs the build below `work`; gives the environment that finds it there, and where it is."""
+    """Installs the build below `work`; returns the environment that finds it there, and where it is."""
     root = work / name
     run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
     for pc in sorted(root.rglob("rill*.pc")):
-        # As if that were the prefix, with spaces as Meson writes them.
+        # Acts as if that were the prefix, with spaces as Meson writes them.
         text = pc.read_text(encoding="utf-8")
         prefix = re.findall(r"^prefix=(.*)$", text, re.MULTILINE)[0]
         escaped = str(root).replace(" ", r"\ ")
@@ -94,7 +94,7 @@ def install(work, name="root"):
 
 
 def check_installed(library):
-    """What `meson install` puts in place: headers, the library under its three names, the pkg-config file."""
+    """Checks the files of `meson install`: headers, the library under its three names, the pkg-config file."""
     prefix = library
     while not (prefix / "include/rill/rill.h").exists():
         prefix = prefix.parent
@@ -261,7 +261,7 @@ def with_fetchcontent(work):
 
 
 def with_two_files(work):
-    """rill.h and rill.c by themselves, on each device that there is and on those of the fake vendors."""
+    """Tests rill.h and rill.c by themselves, on each existing device and on those of the fake vendors."""
     run(sys.executable, source / "tools/amalgamate", work)
     strict = ["-Wall", "-Wextra", "-Werror"]
     run(*compiler, *strict, "-c", work / "rill.c", "-o", work / "rill.o", *sanitizer_flags())
@@ -282,7 +282,7 @@ def with_two_files(work):
 
 def with_aarch64(work):
     """The two files, programs and kernels with barriers and shuffles on another architecture, emulated.  An emulator on
-    x86-64 orders memory as x86-64 does: this shows no fault of a weaker order."""
+    x86-64 has its memory order, so errors of a weaker order do not show."""
     need("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64")
     cross, emulator = "aarch64-linux-gnu-gcc", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
     run(sys.executable, source / "tools/amalgamate", work)
@@ -384,7 +384,7 @@ def with_no_gpu_compilers(work):
             if not re.search("clang|nvcc|hipcc|lld|llvm|cmake|libpng|mpi", path.name) and not (programs / path.name).exists():
                 (programs / path.name).symlink_to(path)
     environment = clean_environment() | {"PATH": str(programs), "CC": "gcc", "CXX": "g++", "RILL_CLANG": ""}
-    environment |= {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # their folders are looked into, too
+    environment |= {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # their folders are also searched
     environment |= {"PKG_CONFIG_LIBDIR": str(work), "PKG_CONFIG_PATH": ""}
     said = {"cuda": r"nvcc is not to be used, and no clang 15 or later \(on Debian and Ubuntu: clang-19 libclc-19\)"
                     r"(?:; of kernels/ the PTX that came with the sources)?",
@@ -460,7 +460,7 @@ def copy_kernels(project):
 
 
 def edit_and_build_again(project, program, environment, *build_command):
-    """What the kernel includes is a dependency; what it does not is none."""
+    """Files that the kernel includes are dependencies; other files are not."""
     run(program, env=environment, expect=r"^the kernel says 42$")
     (project / "factor.h").write_text("#define FACTOR 3u\n", encoding="utf-8")
     run(*build_command, env=environment, expect="scale")
@@ -496,7 +496,7 @@ def with_pkgconfig_kernels(work):
 
 
 def with_meson_and_cmake(work):
-    """Where there is no pkg-config, Meson finds rill with CMake."""
+    """Without pkg-config, Meson finds rill with CMake."""
     need("cmake", "meson", "ninja")
     environment, library = install(work)
     environment.update(PKG_CONFIG_PATH="", PKG_CONFIG_LIBDIR=str(work))
@@ -507,7 +507,7 @@ def with_meson_and_cmake(work):
 
 
 def with_wrap(work):
-    """The wrap of the documents, over a copy of what is committed here."""
+    """Tests the wrap of the documents, with a copy of the last commit."""
     need("meson", "ninja", "git")
     if not (source / ".git").exists():
         print("this is no checkout")

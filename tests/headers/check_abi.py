@@ -4,7 +4,7 @@
 usage: check_abi.py INCLUDE COMPILER ... [-- C++ COMPILER ...]
        check_abi.py --record INCLUDE COMPILER ...      adds what is new to abi.txt
 
-What is recorded stays as it is, and what is new has to be recorded.  A struct keeps all sizes that it ever had.  A new field
+Recorded entries stay unchanged, and new ones have to be recorded.  A struct keeps all sizes that it ever had.  A new field
 begins after the last of them: what is before it may be padding, which programs of the older header fill with anything.
 """
 
@@ -97,7 +97,7 @@ def record(old, new):
 
 
 def check_itself(old):
-    """That each kind of break would be found."""
+    """Checks that each kind of break would be found."""
     struct = "rill_stream_options"
     last = old.sizes[struct][-1]
     breaks = {

@@ -22,7 +22,7 @@ def same(what, described, read):
 
 
 def spelled(kind):
-    """A type as interface.py spells it."""
+    """Returns a type as interface.py spells it."""
     if "function" in kind:
         function = kind["function"]
         return "%s(*)(%s)" % (spelled(function["returns"]), ",".join(map(spelled, (p["type"] for p in function["parameters"]))))

@@ -26,8 +26,8 @@ NEEDED = {"rill_launch": "block", "rill_copy_3d": "depth", "rill_stream_note": "
 
 
 def versions(struct, layout):
-    """How many fields the struct may have had, most first.  A version ended where its padding ended, before the next field:
-    what lies in padding cannot have been added later."""
+    """Returns how many fields the struct may have had, most first.  A version ended where its padding ended, before the
+    next field: what lies in padding cannot have been added later."""
     names, counts = list(layout.fields), []
     for count in range(len(names), 0, -1):
         offset, size, _ = layout.fields[names[count - 1]]
@@ -40,7 +40,7 @@ def versions(struct, layout):
 
 
 def cut(text, struct, count, newer):
-    """A header with the struct's first fields alone, or one more, and its initializer for that."""
+    """Returns a header with the struct's first fields alone, or one more, and its initializer for that."""
     found = re.search(r"(typedef struct %s \{)(.*?)(\n\} %s;)" % (struct, struct), text, re.DOTALL)
     if not found:
         return text

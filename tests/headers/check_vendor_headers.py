@@ -1,5 +1,5 @@
-"""tools/check-headers: agrees with what agrees, and says of each kind of difference what differs.  As a vendor's headers
-serve our own declarations, each time with one change."""
+"""tools/check-headers: accepts matching headers, and reports each kind of difference. Our own declarations, with one change
+each, serve as a vendor's headers."""
 import importlib.machinery
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What documents say twice, or say of the source, agrees: each rule below reads a fact where it is made and where it is stated."""
+"""Checks that repeated statements of documents, and statements about the source, agree: each rule below reads a fact where
+it is defined and where it is stated."""
 
 import json
 import pathlib
@@ -54,7 +55,7 @@ def where(text, position):
 
 
 def code_of(text):
-    """The code in a page: (line, text) of each line of a block and each span between backticks."""
+    """Returns the code in a page: (line, text) of each line of a block and each span between backticks."""
     found, fenced = [], False
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip().startswith("```"):
@@ -75,7 +76,7 @@ TIMED = (r"\.ci/run\b", r"\.ci/full\b", r"meson test(?: -C build)?(?=`|\s)(?! --
 
 
 def durations(tree):
-    """A duration belongs to the command named before it, in the same sentence or list item."""
+    """Checks the durations of commands: each belongs to the command named before it, in the same sentence or list item."""
     problems, count, said = [], 0, {}
     for name in tree.pages():
         for part in re.split(r"\n\s*\n|\.\s+(?=[A-Z`])", tree.read(name)):
@@ -104,7 +105,8 @@ def durations(tree):
 
 
 def environment(tree):
-    """The page has each variable that rill, its tools and quickstart read, and each one in its table is read."""
+    """Checks that the page has each variable that rill, its tools and quickstart read, and that each one in its table is
+    read."""
     read = {}
     for name in tree.below("core", "backends", "tools"):
         text = tree.read(name)
@@ -277,8 +279,8 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def figures(tree):
-    """A row of figures in README is that of docs/PERFORMANCE.md with the same first cell, rounded; and a figure with a unit in
-    README's text is one of docs/PERFORMANCE.md."""
+    """Checks that a row of figures in README is that of docs/PERFORMANCE.md with the same first cell, rounded, and that a
+    figure with a unit in README's text is one of docs/PERFORMANCE.md."""
     readme, pages = tree.read("README.md"), tree.read("docs/PERFORMANCE.md")
     rows = {}
     for line in pages.splitlines():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who may know whom: core knows no vendor and no backend, backends know core through core/backend.h alone, the
-shared GPU source names a vendor in gpu_api.def and gpu_enums.def only, rill_comm stands on the public headers alone,
+"""Checks the allowed dependencies: core knows no vendor and no backend, backends know core through core/backend.h alone,
+the shared GPU source names a vendor in gpu_api.def and gpu_enums.def only, rill_comm stands on the public headers alone,
 and those are the same whatever was built in."""
 
 import pathlib

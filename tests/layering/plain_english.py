@@ -107,7 +107,7 @@ def found_in_subject(subject: str) -> Iterator[str]:
 
 
 def blind() -> Iterator[str]:
-    """The patterns that do not find their example, on one line or across the lines of a comment of C."""
+    """Yields the patterns that do not find their example, on one line or across the lines of a comment of C."""
     for regex, pattern in COMPILED:
         if not (regex.search(pattern.example) and regex.search(pattern.example.replace(" ", "\n * "))):
             yield f"the pattern {pattern.words} does not find its example: {pattern.example}"

@@ -1,7 +1,7 @@
 """Changes that break a promise of docs/reference/CONTRACT.md, each with the tests that have to notice (run.py).
 
-`find` stands in the file once.  Short texts in code that seldom changes are best: where one does not apply any more,
-write the change anew, for the same clause.  Tests have the names that Meson knows; one or two are enough.
+`find` stands in the file once.  Short texts in code that seldom changes are best. If a change no longer applies, write a
+new one for the same clause.  Tests have the names that Meson knows; one or two are enough.
 """
 
 from collections import namedtuple

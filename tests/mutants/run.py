@@ -5,11 +5,11 @@
     run.py --check
 
 Copies the source tree into BUILD/source, which is configured in BUILD/build, and makes one change of mutants.py there after
-the other.  The tests that the change names have to pass without it and to fail with it; no others are built.  What hangs,
-or does not compile, counts like this: a test that does not end in time has failed; a change that does not compile is a
-mistake of the list.  The last line says how many changes were noticed.
+the other.  The tests that the change names have to pass without it and to fail with it; no others are built.  Hangs and
+compile errors count as follows: a test that does not end in time has failed; a change that does not compile is a mistake of
+the list.  The last line says how many changes were noticed.
 
---check only looks whether each change still applies.
+--check only tests whether each change still applies.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def write(path, text):
 
 
 def problems(mutant, root=ROOT):
-    """Why a change cannot be made, if it cannot."""
+    """Returns why a change cannot be made, if it cannot."""
     path = os.path.join(root, mutant.file)
     if not os.path.exists(path):
         return "there is no %s" % mutant.file

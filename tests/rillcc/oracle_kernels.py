@@ -156,7 +156,7 @@ class Expressions:
     # Integers
 
     def leaf(self, uniform):
-        """An unsigned."""
+        """Returns an unsigned."""
         choices = ["a", "b", "n", "p.u", "blockIdx.x", "blockIdx.y", "threads", "%du" % self.below(100)]
         choices += ["static_cast<unsigned>(p.%s)" % name for name in ("low", "middle", "high")]
         choices += ["shared_pack.u", "packs[blockIdx.x].u", "uni[%d]" % self.below(8), "steps[%d]" % self.below(8)]
@@ -223,7 +223,7 @@ class Expressions:
         return "static_cast<%s>(%s)" % (type_, self.unsigned(max(depth - 1, 0), uniform))
 
     def divisor(self, type_, uniform):
-        """A number of a type that is neither 0 nor -1, and that no compiler can know not to be."""
+        """Returns a number of a type that is neither 0 nor -1, and that no compiler can know not to be."""
         places = ["p.%s", "p.%s", "shared_pack.%s", "packs[blockIdx.x].%s"]
         if not uniform:
             places += ["packs[t & 3].%s"]
@@ -234,12 +234,12 @@ class Expressions:
         return text
 
     def divided(self, type_, depth, uniform):
-        """A quotient or remainder, computed in `type_` or in the int that it is promoted to."""
+        """Returns a quotient or remainder, computed in `type_` or in the int that it is promoted to."""
         first = self.integer(type_, depth - 1, uniform)
         return "(%s %s %s)" % (first, self.one_of("/%"), self.divisor(type_, uniform or self.chance(70)))
 
     def wrapped(self):
-        """An index below 1024 made of a quotient or remainder of uniform numbers and of the thread's own."""
+        """Returns an index below 1024 made of a quotient or remainder of uniform numbers and of the thread's own."""
         type_ = self.one_of(INTEGERS)
         member = self.one_of(("p.%s", "shared_pack.%s", "packs[blockIdx.x].%s")) % MEMBER[type_]
         where = self.one_of((member, "static_cast<%s>(b)" % type_))
@@ -300,7 +300,7 @@ class Expressions:
         return "(%s ? %s : %s)" % (self.condition(0, uniform), one, two)
 
     def converted(self, depth, uniform):
-        """An unsigned made of a floating number."""
+        """Returns an unsigned made of a floating number."""
         type_ = self.one_of(FLOATS)
         value = self.floating(type_, depth - 1, uniform)
         if "casts" in self.without or self.chance(50):

@@ -43,7 +43,7 @@ class Generator(Statements):
         return self.one_of(("live", "~0u", "0xffffffffu"))
 
     def lanes(self, mask):
-        """An unsigned that lanes of a mask make together; all of them evaluate the expression."""
+        """Returns an unsigned that lanes of a mask make together; all of them evaluate the expression."""
         reduce = "reduce" not in self.without
         make = self.one_of_weighted(
             (6, lambda: self.shuffle(mask)),
@@ -114,7 +114,7 @@ class Generator(Statements):
         return [Block(parts)]
 
     def of_warp(self):
-        """A condition that the lanes of a warp agree about, in blocks of every shape."""
+        """Returns a condition that the lanes of a warp agree about, in blocks of every shape."""
         return self.one_of((
             "t < 32", "t < 32", "threadIdx.x < 32", "t / 32 == 0", "t < 64", "t >= 32", "t > 31", "t / 32 == %d" % self.below(3),
             "(t >> 5 & 1) != %d" % self.below(2), "t >> 5 <= (b & 3)", "t < 32 && (a & 2) == 0", "t >= 64 || b > 50",
@@ -175,7 +175,7 @@ class Generator(Statements):
         return nodes + [Block(parts)]
 
     def vote_loop(self, depth):
-        """A loop that ends by a vote of the warp."""
+        """Returns a loop that ends by a vote of the warp."""
         w = self.new("w")
         first = "unsigned %s = %s & 7;" % (w, self.unsigned(1, self.chance(50)))
         body = self.nested(self.warp_statements, depth - 1)
@@ -274,7 +274,7 @@ class Generator(Statements):
         return nodes + [Block([["{", inside]]), label + ":;"]
 
     def agreed(self):
-        """A condition that all threads agree about, by what they know or by asking each other."""
+        """Returns a condition that all threads agree about, by what they know or by asking each other."""
         if self.chance(25):
             return "%s(%s)" % (self.one_of(("__syncthreads_or", "__syncthreads_and")), self.condition())
         if self.chance(25):
@@ -289,7 +289,7 @@ class Generator(Statements):
         return nodes + [Block(parts)]
 
     def loop(self, depth):
-        """A loop that all threads go around as often."""
+        """Returns a loop that all threads go around as often."""
         nodes = self.settle()
         k = self.new("k")
         choice = self.below(5)
@@ -315,7 +315,7 @@ class Generator(Statements):
         return nodes + [Block([["while (__syncthreads_or(%s > 0)) {" % k, body + ["if (%s > 0) %s--;" % (k, k)]]])]
 
     def changing(self):
-        """A loop that ends by a vote and reads a uniform variable, which changes after it."""
+        """Returns a loop that ends by a vote and reads a uniform variable, which changes after it."""
         u = self.one_of(self.variables(("unsigned",), True, constant=False)).name
         nodes = self.vote_loop(1)
         nodes[-1].parts[0][1].append("h = h * 3 + (%s & 7);" % u)
@@ -344,7 +344,7 @@ class Generator(Statements):
         ]
 
     def tree(self):
-        """A tree over shared memory with a barrier at each level."""
+        """Returns a tree over shared memory with a barrier at each level."""
         nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
         k = self.new("k")
         head = "for (unsigned %s = %d; %s > 0; %s /= 2) {" % (k, MOST_THREADS // 2, k, k)
@@ -375,7 +375,7 @@ class Generator(Statements):
         return [*nodes, "__syncthreads();", "h = h * 31 + tile[0];"]
 
     def tree_of_warp(self):
-        """A tree over shared memory whose last levels are those of a warp."""
+        """Returns a tree over shared memory whose last levels are those of a warp."""
         nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
         k = self.new("k")
         add = "if (t < %s && t + %s < threads) tile[t] += tile[t + %s];"

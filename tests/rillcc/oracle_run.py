@@ -110,7 +110,7 @@ CASES = {d: [Case(GRIDS[k % d], shape, k) for k, shape in enumerate(shapes)] for
 
 
 class Folder:
-    """A folder of a source's files, which goes when it is left."""
+    """A folder of a source's files, which is removed at exit."""
 
     def __enter__(self):
         self.place = tempfile.mkdtemp(prefix="rill-oracle-")
@@ -128,7 +128,7 @@ class Folder:
         return self.path(name)
 
     def number(self):
-        """A number for a new file: a library that is loaded is not written over."""
+        """Returns a number for a new file: a library that is loaded is not written over."""
         return len(os.listdir(self.place))
 
     def execute(self, command):
@@ -173,7 +173,7 @@ def compile_naive(folder, kernels):
 
 
 def compile_images(folder, levels, form, fill):
-    """Gives the bytes of each level's image, and what rillcc found wrong with itself in words."""
+    """Returns the bytes of each level's image, and what rillcc found wrong with itself in words."""
     command = [sys.executable, support.RILLCC, "-v", "--cuda-names", "-Wno-fibers", "--cpu-option=-w"]
     command += ["-o", folder.path("out.c")]
     command += ["--fibers", "--cxx", support.LOOPS, "--cpu-option=-O1"] if form == "fibers" else []
@@ -257,7 +257,7 @@ class Expected:
 
 
 def run_naive(library, kernels, expected, seconds=SECONDS):
-    """Fills `expected`; gives a failure for each kernel that is not valid: whose threads wait forever, or whose result
+    """Fills `expected`; returns a failure for each kernel that is not valid: whose threads wait forever, or whose result
     depends on their order."""
 
     def run(kernel, report):
@@ -289,7 +289,7 @@ def difference(case, data, wanted):
 
 
 def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
-    """Gives a failure for each kernel of an image whose result is not the expected one."""
+    """Returns a failure for each kernel of an image whose result is not the expected one."""
     entries = {re.findall(r"^_Z\d+(k\d+)", name)[0]: entry for name, entry in image.kernels.items()}
 
     def run(kernel, report):
@@ -331,7 +331,7 @@ def check_form(folder, kernels, expected, form, levels, fill, seconds):
 
 
 def check(kernels, forms, fill, seconds=SECONDS):
-    """Compiles kernels and runs them in these forms, each with its levels; gives what failed."""
+    """Compiles kernels and runs them in these forms, each with its levels; returns what failed."""
     with Folder() as folder:
         folder.write("kernels.kernel.cu", oracle_kernels.source(kernels))
         expected = Expected(kernels)

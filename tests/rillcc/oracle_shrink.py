@@ -43,7 +43,8 @@ def expression_edits_of(nodes, path=()):
 
 
 def is_balanced(text):
-    """Whether each bracket of a text has its other one: without that, nobody can say which kernel a compiler is about."""
+    """Returns whether each bracket of a text has its other one: without that, nobody can say which kernel a compiler is
+    about."""
     left = re.sub(r"[^(){}\[\]]", "", text)
     while left != (left := re.sub(r"\(\)|\{\}|\[\]", "", left)):
         pass
@@ -51,7 +52,7 @@ def is_balanced(text):
 
 
 def parentheses(text):
-    """The positions of matching parentheses, with the name of a function before them."""
+    """Returns the positions of matching parentheses, with the name of a function before them."""
     stack, found = [], []
     for k, letter in enumerate(text):
         if letter == "(":
@@ -62,7 +63,7 @@ def parentheses(text):
 
 
 def edited(nodes, edits, path=()):
-    """The statements with all these edits made."""
+    """Returns the statements with all these edits made."""
     result: list = []
     for k, node in enumerate(nodes):
         here = (*path, k)
@@ -89,7 +90,7 @@ def edited(nodes, edits, path=()):
 
 
 def still_failing(variants, failure, fill):
-    """The numbers of the variants, lists of statements, that fail where the kernel failed."""
+    """Returns the numbers of the variants, lists of statements, that fail where the kernel failed."""
     failing = set()
     for first in range(0, len(variants), AT_ONCE):
         batch = variants[first : first + AT_ONCE]
@@ -126,7 +127,7 @@ def size(nodes):
 
 
 def shrink(failure, fill, show=lambda text: None):
-    """The smallest kernel found that still fails."""
+    """Returns the smallest kernel found that still fails."""
     nodes, rounds = failure.kernel.nodes, 0
     for find in (edits_of, expression_edits_of, edits_of):
         while True:

@@ -40,7 +40,7 @@ class Statements(Expressions):
         return "%s = %s;" % (v.name, self.integer(v.type, 2, True))
 
     def nested(self, make, *arguments):
-        """The statements of a scope of their own."""
+        """Returns the statements of a scope of their own."""
         self.scopes.append([])
         nodes = make(*arguments)
         self.scopes.pop()
@@ -111,7 +111,7 @@ class Statements(Expressions):
         return ["%s(&%s[%d], %s);" % (how, self.one_of(("totals", "sums")), k, self.unsigned())]
 
     def array(self):
-        """A local array, and a pointer into it that depends on the thread."""
+        """Returns a local array, and a pointer into it that depends on the thread."""
         array = self.new("array")
         body = [
             "unsigned %s[4] = { %s, %s, t, 7 };" % (array, self.unsigned(), self.unsigned()),
@@ -123,7 +123,7 @@ class Statements(Expressions):
         return [Block([["{", body]])]
 
     def pair(self):
-        """A struct that is passed and returned by value."""
+        """Returns a struct that is passed and returned by value."""
         name = self.new("pair")
         return [
             "pair %s = { %s, h };" % (name, self.unsigned()),
@@ -132,7 +132,7 @@ class Statements(Expressions):
         ]
 
     def word(self):
-        """A union of which one member is written and another one read."""
+        """Returns a union of which one member is written and another one read."""
         name = self.new("word")
         members = {"f": "1.5f", "i": "-7", "h[1]": "static_cast<unsigned short>(h)", "c[2]": "static_cast<unsigned char>(t)"}
         member = self.one_of(tuple(members))
@@ -155,7 +155,7 @@ class Statements(Expressions):
         return [text, "h ^= %s(%s) + %s(t);" % (name, self.unsigned(1), name)]
 
     def operations(self):
-        """A call through a pointer to a function."""
+        """Returns a call through a pointer to a function."""
         name = self.new("operations")
         which = self.unsigned(1, self.chance(50))
         return [
@@ -164,7 +164,8 @@ class Statements(Expressions):
         ]
 
     def rows(self):
-        """A loop that all threads go around as often, and in which neighbours read neighbouring elements, or the same one."""
+        """Returns a loop that all threads go around as often, and in which neighbours read neighbouring elements, or the
+        same one."""
         k, s, type_ = self.new("k"), self.new("s"), self.one_of(("unsigned", *FLOATS))
         times = self.one_of(("%d" % (2 + self.below(7)), "(a & 7)", "(b & 7) + 2", "gridDim.x + 1", "blockIdx.x"))
         width = self.one_of(("%d" % self.below(40), "(b & 31)", "1"))
@@ -180,7 +181,8 @@ class Statements(Expressions):
         return ["%s %s = %s;" % (type_, s, self.one_of(("0", "t"))), Block([["for (%s) {" % head, texts]]), "h = h * 31 + %s;" % result]
 
     def ragged(self, value="%s"):
-        """A loop that threads leave in different rounds, as they begin at their own index; `value` says what is taken of the sum."""
+        """Returns a loop that threads leave in different rounds, as they begin at their own index; `value` says what is
+        taken of the sum."""
         k, s, type_ = self.new("k"), self.new("s"), self.one_of(("unsigned", *FLOATS))
         counter, signed = self.one_of((("unsigned", False), ("int", True), ("unsigned long long", False)))
         start = self.one_of(("t", "lane", "threadIdx.x", "i", "t * 2", "t + 3", "(i & 31)", "blockIdx.x * 5 + lane"))
@@ -214,7 +216,7 @@ class Statements(Expressions):
         return [*nodes, Block([loop]), "h = h * 31 + %s;" % (value % result)] + ["h ^= %s;" % name for name in s_more]
 
     def own_row(self):
-        """A sum over numbers that are neighbours of each other, and a row away from those of the next thread."""
+        """Returns a sum over numbers that are neighbours of each other, and a row away from those of the next thread."""
         k, s, type_ = self.new("k"), self.new("s"), self.one_of(FLOATS)
         times = self.one_of(("%d" % (16 + self.below(40)), "(a & 31) + 10", "(b & 63)", "gridDim.x * 8 + 1", "blockIdx.x * 24"))
         row = self.one_of(("t", "t", "threadIdx.x", "(i & 127)", "(h & 127)", "lane")) + " * %d" % self.one_of((1, 2, 3))
@@ -247,7 +249,7 @@ class Statements(Expressions):
         return [*nodes, loop, results]
 
     def guarded_division(self):
-        """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""
+        """Returns a quotient of uniform numbers where lane 0 may not be, as an index or a value."""
         if self.chance(50):
             text = self.one_of(("h = %s;", "h += %s;")) % self.wrapped()
         else:

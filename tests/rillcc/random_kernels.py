@@ -42,7 +42,7 @@ class Generator:
         return [name for name, _, _ in self.placed(kinds)]
 
     def placed(self, kinds):
-        """(name, kind, number of its scope) of what can be named here."""
+        """Returns (name, kind, number of its scope) of what can be named here."""
         seen, found = set(), []
         for number, scope in reversed(list(enumerate(self.scopes))):
             for name, kind in reversed(scope):
@@ -53,7 +53,7 @@ class Generator:
         return found
 
     def address(self, scope):
-        """The address of something that lives as long as a scope; None if there is nothing."""
+        """Returns the address of something that lives as long as a scope; None if there is nothing."""
         known = [(name, kind) for name, kind, number in self.placed(("thread", "array", "pointer")) if number <= scope]
         if not known:
             return None
@@ -119,7 +119,7 @@ class Generator:
         return text
 
     def below(self):
-        """A condition that holds for all threads of some blocks."""
+        """Returns a condition that holds for all threads of some blocks."""
         index = self.one_of(("threadIdx.x", "threadIdx.y", "threadIdx.x / 8", "threadIdx.x % 16", "threadIdx.x * 3"))
         first = self.one_of(("blockIdx.x * blockDim.x", "bx * threads", "bx * (threads / 32 + 1)", "(bx << 5)"))
         kind = self.one_of(("unsigned", "int", "long long", "size_t"))
@@ -129,7 +129,7 @@ class Generator:
         return "%s %s static_cast<%s>(%s)" % (sum_, self.one_of(("<", "<", "<=")), kind, limit)
 
     def agreed(self):
-        """A condition that all threads agree about."""
+        """Returns a condition that all threads agree about."""
         if self.readable and self.chance(30):
             return "(%s[0] & 3) != 1" % self.other()  # and nobody can see that they do
         return "(%s & 7) %s %d" % (self.uniform(), self.one_of(("<", ">", "!=")), self.numbers.randrange(8))

@@ -123,7 +123,7 @@ class TestCase(unittest.TestCase):
     compiled: ClassVar[dict] = {}  # what came of the sources in SOURCES, by source and arguments: the same every time
 
     def compile(self, source, *arguments, **environment):
-        """Runs rillcc on a source; gives the paths of the C file and the header."""
+        """Runs rillcc on a source; returns the paths of the C file and the header."""
         out, header = self.path("out.rill.c"), self.path("out.rill.h")
         key = (source, *arguments) if source in SOURCES.values() and not environment else None
         if key not in self.compiled:
@@ -302,7 +302,7 @@ class HostImage:
         self.variables = self.find_variables(data)
 
     def find_variables(self, data):
-        """The address and size of each variable that the host may ask for, as the backend finds them."""
+        """Returns the address and size of each variable that the host may ask for, as the backend finds them."""
         elf = listing.Elf(data)
         found, place = {}, 0
         for section in elf.sections:
@@ -378,5 +378,5 @@ def pointer_to(array):
 
 
 def runnable(target):
-    """Whether this machine can run a host image."""
+    """Returns whether this machine can run a host image."""
     return host.runs_here(target)

@@ -233,7 +233,7 @@ class Accesses(Programs):
 
 
 def sanitized(compiler):
-    """Whether a compiler makes programs with the address sanitizer here that run."""
+    """Returns whether a compiler makes programs with the address sanitizer here that run."""
     if not compiler:
         return False
     command = [*compiler, "-fsanitize=address", "-x", "c", "-", "-o", "/dev/null"]

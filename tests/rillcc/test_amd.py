@@ -116,7 +116,7 @@ class Amd(support.TestCase):
         return fake
 
     def calls_of_a_compiler(self, unknown):
-        """Runs rillcc for two targets with a compiler that does not know an option; gives its calls."""
+        """Runs rillcc for two targets with a compiler that does not know an option; returns its calls."""
         fake = self.fake(unknown, b"\x7fELF" + b"\0sums.kd\0")
         self.write("calls", "")
         self.write_sums()
@@ -197,7 +197,7 @@ class Places(support.TestCase):
         return path
 
     def clang(self, *names, **given):
-        """A stand-in for a clang, with a linker beside it."""
+        """Returns a stand-in for a clang, with a linker beside it."""
         path = self.stand_in(*names, **given)
         self.write(os.path.join(os.path.dirname(path), "ld.lld"), "")
         return path

@@ -50,7 +50,7 @@ def kernel(name, body):
 @unittest.skipUnless(support.LOOPS, "no clang with a libLLVM that can be loaded")
 class Apart(support.TestCase):
     def facts(self, kernels, *options):
-        """The version of the image's table, and what it says of each kernel."""
+        """Returns the version of the image's table, and what it says of each kernel."""
         name = "k%d" % len(os.listdir(self.folder))
         source = self.write(name + ".kernel.cu", HEAD + "".join(kernel(*item) for item in kernels.items()))
         c_file = self.compile(source, "--target", HOST, *options)[0]

@@ -81,7 +81,7 @@ class CudaSources(support.TestCase):
         self.assertEqual(self.own_lines(text, *arguments, **environment), ["rillcc: k.cu:" + line for line in expected])
 
     def toolkit(self, *headers):
-        """A folder as a toolkit's include: whoever reads one of its headers fails."""
+        """Returns a folder as a toolkit's include: whoever reads one of its headers fails."""
         for name in ("cuda_runtime_api.h", *headers):
             path = os.path.join("toolkit", name)
             os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)

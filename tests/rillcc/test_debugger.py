@@ -66,7 +66,7 @@ RECORD = ["perf", "record", "-q", "-e", "cpu-clock", "-o"]
 
 
 def gdb_runs():
-    """Whether there is a gdb that may run a program here: containers may forbid it."""
+    """Returns whether there is a gdb that may run a program here: containers may forbid it."""
     if not shutil.which("gdb"):
         return False
     done = subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", "run", shutil.which("true") or "true"],
@@ -75,7 +75,7 @@ def gdb_runs():
 
 
 def perf_runs():
-    """Whether there is a perf that may record a program here."""
+    """Returns whether there is a perf that may record a program here."""
     if not shutil.which("perf"):
         return False
     done = subprocess.run([*RECORD, os.devnull, "true"], capture_output=True, check=False, stdin=subprocess.DEVNULL)
@@ -136,7 +136,7 @@ class Names(WithProgram):
     """The names that profilers and debuggers show."""
 
     def functions(self, data):
-        """The functions among the symbols of an image, as a C++ demangler writes them."""
+        """Returns the functions among the symbols of an image, as a C++ demangler writes them."""
         elf = listing.Elf(data)
         tables = [section for section in elf.sections if section[1] == listing.SHT_SYMTAB]
         names = [name for table in tables for name, info, *_ in elf.symbols(table) if info & 15 == 2]

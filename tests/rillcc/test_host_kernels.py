@@ -199,7 +199,7 @@ class Filters(support.TestCase):
         self.picture[:60] = [(255, 255, 255, 255)] * 60
 
     def filter(self, name, source, size, window, *more, block=(8, 4, 1)):
-        """Runs a filter on a list of pixels of that size; gives the window (x, y, width, height)."""
+        """Runs a filter on a list of pixels of that size; returns the window (x, y, width, height)."""
         x, y, width, height = window
         src = (ctypes.c_uint8 * (4 * len(source)))(*[v for pixel in source for v in pixel])
         pitch = 4 * width + 12

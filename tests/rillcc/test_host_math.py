@@ -32,7 +32,7 @@ def stated():
 
 
 def source_of(names):
-    """A kernel for each function."""
+    """Returns a kernel for each function."""
     text = "#include <cmath>\n#include <rill/device/cuda_names.h>\n"
     for i, name in enumerate(sorted(names)):
         number, plain = ("float", name[:-1]) if name in OF_FLOATS else ("double", name)
@@ -54,7 +54,7 @@ def exactly(digits, bias, bits):
 
 
 def fused(digits, bias, *bits):
-    """The bits of a * b + c, without the sign of a zero; or None for a NaN."""
+    """Returns the bits of a * b + c, without the sign of a zero; or None for a NaN."""
     a, b, c = (exactly(digits, bias, number) for number in bits)
     if any(isinstance(x, float) for x in (a, b, c)):
         a, b, c = (x if isinstance(x, float) else float((x > 0) - (x < 0)) for x in (a, b, c))
@@ -97,7 +97,7 @@ class HostMath(differential.Differential):
         return bits + list(range(0, 1 << 32, 211 * STEP)) + list(range(0, 1 << 32, STEP))
 
     def pairs(self, kind, count):
-        """All pairs of special numbers, and others of which some are near 1, small or integers."""
+        """Returns all pairs of special numbers, and others of which some are near 1, small or integers."""
         special = [0.0, 1.0, 0.5, 2.0, 3.0, 0.33333334, 1.0000001, 0.99999994, 1e10, 1e-30, 128.0, 149.0, 1e-45, 3.4e38, float("inf")]
         special += [float("nan"), 16777215.0, 16777216.0, 8388607.5, 8388609.0]
         special += [] if kind == "f" else [1 + 2.0**-52, 1 - 2.0**-53, 5e-324, 1.7e308, 1074.0, 2.0**53 - 1, 2.0**53, 2.0**52 - 0.5]

@@ -43,7 +43,7 @@ BFLOATS += "const __nv_bfloat162 w2 = __bfloat162bfloat162(w), z2 = w2; "
 
 
 def expand(text):
-    """The words that a shell makes of braces."""
+    """Returns the words that a shell makes of braces."""
     found = re.search(r"\{([^{}]*)\}", text)
     if not found:
         return [text]
@@ -99,7 +99,7 @@ def source_of(lines):
 
 
 def missing(lines, messages):
-    """The functions that a compiler does not take, with its first message about each; else all that it says."""
+    """Returns the functions that a compiler does not take, with its first message about each; else all that it says."""
     texts = []
     for line in lines:
         place = re.escape(LIST) + r"[:(]%d\b" % line.number
@@ -111,7 +111,7 @@ def missing(lines, messages):
 
 
 def top_level(text):
-    """A source without what its braces hold, but for namespaces and extern "C"."""
+    """Returns a source without what its braces hold, but for namespaces and extern "C"."""
     nested, place, flat = [], 0, ""
     for brace in re.finditer(r"[{}]", text):
         if not any(nested):
@@ -125,7 +125,7 @@ def top_level(text):
 
 
 def declared(text):
-    """The functions that a preprocessed source, with its macros, declares in the headers of the dialect."""
+    """Returns the functions that a preprocessed source, with its macros, declares in the headers of the dialect."""
     own, kept, found = False, [], set()
     for line in text.splitlines():
         place = re.match(r'# (?:line )?\d+ "([^"]*)"', line)

@@ -69,7 +69,7 @@ def error(result, wanted, digits, least):
 @unittest.skipUnless(BITCODE, "no clang 15 or later with lld, or no libclc for it")
 class Math(support.TestCase):
     def all_functions(self):
-        """A source with every one of them."""
+        """Returns a source with every one of them."""
         one, two = "x[0] = {0}f(x[1]); y[0] = {0}(y[1]);", "x[0] = {0}f(x[1], x[4]); y[0] = {0}(y[1], y[4]);"
         lines = [one.format(n) + ("" if n == "exp10" else "x[2] = std::%s(x[3]);" % n) for n in ONE]
         lines += [two.format(n) + "x[2] = std::%s(x[3], x[4]);" % n for n in TWO]
@@ -106,7 +106,7 @@ class Math(support.TestCase):
         self.assemble(bundle.images["cuda:ptx_70"], "75", "90")
 
     def build(self):
-        """The functions for this machine.  GPUs convert numbers that are too large to the largest integer."""
+        """Returns the functions for this machine.  GPUs convert numbers that are too large to the largest integer."""
         library = llvm.Library(llvm.find_library(CLANG))
         module = ir.Module(library, ANYWHERE)
         self.addCleanup(module.close)

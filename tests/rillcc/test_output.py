@@ -121,7 +121,7 @@ class Output(support.TestCase):
                 self.assertEqual(min(self.run_compiler(command)[0], 1), outcome)
 
     def typed(self, *arguments):
-        """The header of a kernel that takes one of each type, and how the source writes these."""
+        """Returns the header of a kernel that takes one of each type, and how the source writes these."""
         parameters = ", ".join("%s p%d" % (kind, i) for i, kind in enumerate(TYPES))
         source = self.write("k.kernel.cu", STRUCTS + "__global__ void k(%s) {}\n" % parameters)
         return self.compile(source, "--cuda-names", "--target", HOST, *arguments)

@@ -18,7 +18,7 @@ class Notes(support.TestCase):
     COMPILERS = ((), ("--clang", "none"))
 
     def parameters(self, text, *arguments):
-        """(type, name) of the parameters of the kernel k, as the header that rillcc writes has them."""
+        """Returns (type, name) of the parameters of the kernel k, as the header that rillcc writes has them."""
         source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
         _, header = self.compile(source, "--target", support.HOST, *arguments)
         (launch,) = re.findall(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", self.read(header), re.DOTALL)

@@ -54,7 +54,7 @@ class Regions(differential.Differential):
         self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
 
     def functions(self, source, *options):
-        """The functions in an image."""
+        """Returns the functions in an image."""
         c_file, _ = self.compile(source, "--target", HOST, *options)
         library = "image%d.so" % len(os.listdir(self.folder))
         elf = listing.Elf(support.Bundle(self, c_file, "k_bundle", library).images[HOST])

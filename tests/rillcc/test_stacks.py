@@ -40,7 +40,7 @@ class Stacks(support.TestCase):
     """What compilers say of frames is added up along the calls."""
 
     def stacks(self, text, cxx):
-        """The table of the image, by kernel."""
+        """Returns the table of the image, by kernel."""
         source = self.write("k.kernel.cu", HEAD + text)
         bundle = Bundle(self, self.compile(source, "--target", HOST, "--cxx", cxx)[0], "k_bundle", cxx + ".so")
         image = HostImage(self, cxx, bundle.images[HOST])

@@ -76,7 +76,7 @@ class Statics(support.TestCase):
         return image
 
     def found_in(self, data, kind):
-        """The symbols of a GPU's image that are its variables and kernels."""
+        """Returns the symbols of a GPU's image that are its variables and kernels."""
         elf = listing.Elf(data)
         symbols = [symbol for section in elf.sections if section[1] == kind for symbol in elf.symbols(section)]
         return {re.sub(r"^_Z\d+(look_up)P.*$", r"\1", name) for name, info, *_ in symbols if info & 15 in (1, 2)}

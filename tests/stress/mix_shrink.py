@@ -19,7 +19,7 @@ TIMEOUT = "10"  # seconds without an end after which a round counts as stuck
 
 
 def run(command, keep, operations, print_only=False):
-    """(did it fail, what it said)."""
+    """Returns (did it fail, what it said)."""
     with open(keep, "w", encoding="ascii") as file:
         file.writelines(f"{thread} {index}\n" for thread, index in operations)
     command = command + ["--keep", keep] + (["--print"] if print_only else [])

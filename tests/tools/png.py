@@ -48,7 +48,7 @@ def encode(width, height, rows, depth=8, color=RGBA, interlace=False, extra=b"")
 
 
 def decode(data):
-    """An 8-bit RGBA file without interlacing as (width, height, rows of samples)."""
+    """Returns an 8-bit RGBA file without interlacing as (width, height, rows of samples)."""
     assert data[:8] == SIGNATURE
     position, pixels, ended = 8, b"", False
     while position < len(data):

@@ -13,7 +13,7 @@ SECTIONS = ["layer", "copies", "stream", "launches", "peers", "graphs"]
 
 class Bench(ToolTest):
     def sections(self, *arguments, **variables):
-        """The rows of each section by their names, and why a section has none."""
+        """Returns the rows of each section by their names, and why a section has none."""
         report = json.loads(self.succeed("bench", "--quick", "--json", *arguments, **variables))
         self.assertTrue(report["quick"])
         self.device = report["device"]

@@ -13,7 +13,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def pattern(width, height, channels=4, top=255):
-    """A picture with edges, gradients and some of everything."""
+    """Returns a picture with edges, gradients and some of everything."""
     return [
         [(x * 7 * (c + 1) + y * 13 + (x * y * (c + 3)) // 5 + (97 if (x // 5 + y // 3) % 2 else 0)) % (top + 1)
          for x in range(width) for c in range(channels)]

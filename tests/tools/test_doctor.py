@@ -41,7 +41,7 @@ class DoctorTest(ToolTest):
             os.remove(self.path("root" + name))
 
     def look(self, area, code, **variables):
-        """The findings, by their checks; the text has the same."""
+        """Returns the findings, by their checks; the text has the same."""
         variables = {"RILL_DOCTOR_ROOT": self.path("root"), **variables}
         done = self.run_tool("doctor", area, "--json", **variables)
         self.assertEqual((done.returncode, done.stderr), (code, ""), done.stdout)

@@ -12,7 +12,7 @@ FIRST, SECOND = "0000:01:00.0", "0000:02:00.0"
 
 class Topology(ToolTest):
     def machine(self, *paths, numa=(0, 0), **variables):
-        """Devices at paths below /sys/devices; gives each row's cells by the table's heading and the row's name."""
+        """Devices at paths below /sys/devices; returns each row's cells by the table's heading and the row's name."""
         os.makedirs(self.path("bus/pci/devices"), exist_ok=True)
         for path, node in zip(paths, numa):
             folder = self.path("devices/" + path)

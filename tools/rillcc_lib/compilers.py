@@ -181,7 +181,7 @@ class Toolchain:
         self.host = host.Host(self)
 
     def included_first(self):
-        """Returns the dialect comes before the source, and before the macros that the user defines, which might be names in
+        """Returns the flags that put the dialect before the source, and before the user's macros, which might be names in
         it."""
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:

@@ -344,7 +344,7 @@ class Host:
         return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
 
     def mathematics(self):
-        """Returns the functions of rill/device/host_math.h take time to compile."""
+        """Returns the flags for rill/device/host_math.h, whose functions take time to compile."""
         return ["-DRILL_MATHEMATICS=1"] if self.mentions(MATHEMATICS) else []
 
     def make_cut(self, levels, output, depfile):

@@ -438,7 +438,7 @@ class Rows:
         return vector
 
     def as_vector(self, value):
-        """Returns a value that is the same for all threads, or that differs and is known for each."""
+        """Returns the vector of a value that is uniform, or that differs and is known for each thread."""
         if value in self.spread:
             return self.spread[value]
         first = self.build("InsertElement", self.lib.GetUndef(self.vector(self.lib.TypeOf(value))), value, self.m.number(0))

@@ -121,7 +121,7 @@ class WholeWarps:
         return False
 
     def take_branch(self, block):
-        """Returns the same of the condition at the end of a block."""
+        """Does the same for the condition at the end of a block."""
         c = self.c
         after = c.after[0].get(block, flow.EXIT)
         ways = self.m.successors(block)
