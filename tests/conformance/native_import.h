@@ -1,7 +1,7 @@
 /* native_import.h: tests of what imports of native streams and events refuse. The including file defines
  *
  *   API                                 the function's name
- *   IMPORT(device, native, options)     calls it, and sees that nothing is given with a failure
+ *   IMPORT(device, native, options)     calls it, and checks that a failure has no output
  */
 static rill_status call_with_device(uint64_t id) { return IMPORT((rill_device){ id }, 0x1000, NULL); }
 

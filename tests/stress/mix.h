@@ -1,13 +1,12 @@
 /* mix.h: random programs of any public calls on shared objects, by many threads at once.
  *
- * Operation i of thread t is made from the seed, t and i alone, so any of them can be left out and the others stay what
- * they are: mix_shrink.py finds the few that matter.  Operations name places, and which object is in a place other
- * threads may change at any time; so a handle may be stale at any time.
+ * Operation i of thread t is made from the seed, t and i alone, so any of them can be left out and the others stay
+ * what they are: mix_shrink.py finds the few that matter. Operations name places, and other threads may replace the
+ * object in a place at any time, so a handle may be stale at any time.
  *
- * No lock is held around a call.  Every call is noted with the ticks of one clock before and after it, every host call
- * with those of its start and its end, and every word that is read.  What must hold follows from that afterwards: a
- * call that returned before another started came first, and of those that overlap nothing is known (mix_history.c).
- */
+ * No lock is held around a call. Every call is noted with the ticks of one clock before and after it, every host call
+ * with those of its start and its end, and every word that is read. The conditions are derived afterwards: a call that
+ * returned before another started came first, and the order of overlapping calls is unknown (mix_history.c). */
 #ifndef RILL_TESTS_STRESS_MIX_H
 #define RILL_TESTS_STRESS_MIX_H
 
@@ -204,7 +203,7 @@ rill_status mix_end(struct call *call, const char *text, rill_status status, uin
   })
 #define MIX_MAY(status) (UINT32_C(1) << RILL_ERROR_##status)
 
-/* Something is wrong: says so, with the call if it is not NULL, and ends the round. */
+/* Reports a problem, with the call if it is not NULL, and ends the round. */
 void mix_complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline bool mix_has_room(const struct worker *w) { return w->count + 64 <= MIX_CALLS; }
@@ -270,9 +269,10 @@ rill_status mix_record(struct worker *w, struct object *stream, struct object *e
 rill_status mix_wait(struct worker *w, struct object *stream, struct object *event, uint32_t flags);
 rill_status mix_wait_stream(struct worker *w, struct object *stream, struct object *other);
 
-/* Records every event in a place that was not recorded yet: nothing is held any more, if nobody goes on. */
+/* Records every event in a place that was not recorded yet, so that no stream is held if no thread continues. */
 void mix_let_go(struct worker *w);
-/* Before a call that blocks until held work is done: where this thread is the only one, nobody else could. */
+/* Called before a call that blocks until held work is done: if this thread is the only one, no other could release
+ * it. */
 static inline void mix_before_blocking(struct worker *w) {
   if (mix.round.threads == 1) mix_let_go(w);
 }
@@ -285,16 +285,16 @@ static inline uint32_t mix_not_held(struct object *stream) {
   return stream->imported || atomic_load(&stream->native_given) ? MIX_MAY(NOT_RECORDED) : 0;
 }
 
-/* Ends the execution objects, which have no work left, and looks at what they did. */
+/* Destroys the execution objects, which have no work left, and checks their results. */
 void mix_end_graphs(struct worker *w);
 
-/* Takes the registration of the thread's page back, if there is one. */
+/* Removes the registration of the thread's page, if there is one. */
 void mix_unregister(struct worker *w);
 
-/* Looks into memory, and frees it. */
+/* Checks memory, and frees it. */
 void mix_end_piece(struct worker *w, struct piece *piece, struct object *stream, uint32_t how);
 
-/* Looks at all calls of the round, when all work is done. */
+/* Checks all calls of the round, when all work is done. */
 void mix_check_history(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What must have come before what, worked out from the calls that were noted; and whether what was seen agrees.
+/* Determines the required order of work from the noted calls, and checks that the observations agree.
  *
  * A clock has a tick for each stream: all that was submitted to the stream before that tick comes before the point that
  * the clock stands for.  Submitted is a call that has returned, and a host call that has been seen to run.  So on one

@@ -1,4 +1,4 @@
-/* The calls of a round, as the files see them that work out what must have come before what (mix_history.c). */
+/* The calls of a round, for the files that determine the required order (mix_history.c). */
 #ifndef RILL_TESTS_STRESS_MIX_HISTORY_H
 #define RILL_TESTS_STRESS_MIX_HISTORY_H
 
@@ -39,7 +39,7 @@ static inline bool is_wait(const struct call *call) {
   return call->kind == CALL_WAIT || call->kind == CALL_WAIT_STREAM || call->kind == CALL_WAIT_CACHED;
 }
 
-/* Nothing that the call comes after may have failed. */
+/* Returns whether nothing before the call may have failed. */
 static inline bool mix_is_sure(const struct call *call) {
   return call->object == NULL || call->end < mix_past.lines[call->object->number].unsure_from;
 }
@@ -51,7 +51,7 @@ void mix_add_call(struct calls *calls, struct call *call);
 void mix_find_records(struct call *call);
 void mix_find_failures(void);
 
-/* Looks at an answer about an event, or at a record that was refused. */
+/* Checks an answer of an event query, or a refused record. */
 void mix_check_question(const struct call *call);
 void mix_check_refusal(const struct call *call);
 
@@ -59,7 +59,7 @@ void mix_check_refusal(const struct call *call);
 
 uint64_t *mix_new_clock(void);
 
-/* Finds the clock of every call, and looks whether what comes before was done before. */
+/* Finds the clock of every call, and checks that earlier work was done earlier. */
 void mix_check_order(void);
 
 #endif

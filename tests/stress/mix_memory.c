@@ -29,7 +29,7 @@ static rill_status copy_cell(struct object *stream, uint32_t *dst, const uint32_
   }
 }
 
-/* Every value is written once, so a word that is read says by whom it was written. */
+/* Every value is written once, so a word that is read identifies its writer. */
 OPERATION(write) {
   struct object *stream = mix_stream_at(o->a);
   const uint32_t value = atomic_fetch_add(&mix.values, 1) + 1;
@@ -56,7 +56,7 @@ OPERATION(write) {
   memset(pageable, 0xee, sizeof pageable); /* it was taken at the call */
 }
 
-/* Into a place of its own, pinned or pageable. */
+/* Copies into a separate place, pinned or pageable. */
 static void read_words(struct worker *w, struct object *stream, const uint32_t *from, unsigned cell,
                        const struct call *source, uint32_t how) {
   const unsigned place = atomic_fetch_add(&mix.reads, 1);
@@ -100,7 +100,7 @@ OPERATION(add) {
   if (call->status == RILL_OK) atomic_fetch_add(&stream->adds, 1);
 }
 
-/* A module of the thread's own, which nothing else keeps loaded, goes while its kernel may run. */
+/* Releases a module of this thread, which nothing else keeps loaded, while its kernel may run. */
 OPERATION(load) {
   struct object *stream = mix_stream_at(o->a);
   rill_bundle *const bundle = &w->bundle;
@@ -121,7 +121,7 @@ OPERATION(load) {
   (void)rill_kernel_release(kernel);
 }
 
-/* ---- memory that comes and goes ---- */
+/* ---- allocations and frees ---- */
 
 static rill_status allocate(struct object *stream, size_t size, uint32_t how, void **out) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
@@ -213,14 +213,14 @@ OPERATION(trim) {
   if (call->status == RILL_OK && free_bytes > total) mix_complain(call, "more is free than there is");
 }
 
-/* Refused while a capture is under way. */
+/* Refused during a capture. */
 void mix_unregister(struct worker *w) {
   if (!w->registered) return;
   struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
   w->registered = MIX_END(call, rill_host_unregister(w->page), 0) != RILL_OK;
 }
 
-/* Memory of the host's is registered, copied, asked about, and unregistered. */
+/* Registers, copies, queries and unregisters host memory. */
 OPERATION(register) {
   struct object *stream = mix_stream_at(o->a);
   const uint32_t value = (uint32_t)mix_hash(w->index, mix_tick());

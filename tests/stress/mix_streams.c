@@ -10,7 +10,7 @@ struct object *mix_event_at(uint32_t place) {
   return atomic_load(&mix.event_places[place % mix.round.events]);
 }
 
-/* Puts an event into a place; what was there goes, and is recorded first if nobody else ever will. */
+/* Puts an event into a place; the old event is released, after a record if no other thread will record it. */
 void mix_put_event(struct worker *w, uint32_t place, struct object *event) {
   struct object *old = atomic_exchange(&mix.event_places[place % mix.round.events], event);
   if (!mix.round.abandons && !atomic_load(&old->recorded)) {
@@ -67,7 +67,7 @@ OPERATION(wait_device) {
           mix_not_held(stream) | mix_failed() | mix_full());
 }
 
-/* It goes with its stream. */
+/* The event is released with its stream. */
 OPERATION(cached_event) {
   struct object *stream = mix_stream_at(o->a), *other = mix_stream_at(o->b);
   rill_event event;
@@ -86,7 +86,7 @@ OPERATION(cached_event) {
   if (call->status == RILL_OK) mix_complain(call, "a cached event is recorded by hand");
 }
 
-/* The work of one stream comes before that of the next, through an event that goes at once. */
+/* Orders the work of one stream before that of the next, through an event that is released at once. */
 static void hand_over(struct worker *w, struct object *from, struct object *to) {
   struct object *event = record_new(w, from, false);
   if (event == NULL) return;
@@ -150,7 +150,7 @@ OPERATION(elapsed) {
   }
 }
 
-/* What never changes. */
+/* Queries of properties that never change. */
 OPERATION(tell) {
   struct object *stream = mix_stream_at(o->a), *event = mix_event_at(o->b);
   rill_device device;
@@ -266,7 +266,7 @@ OPERATION(new_stream) {
   if (stream != NULL) put_stream(w, place, stream);
 }
 
-/* A reference of this thread's own: while it has it, the handle is good. */
+/* Takes a reference: while this thread has it, the handle is valid. */
 OPERATION(share) {
   struct object *object = o->c % 2 == 0 ? mix_stream_at(o->a) : mix_event_at(o->b);
   atomic_fetch_add(&object->references, 1);
@@ -293,7 +293,7 @@ OPERATION(share) {
   mix_release(w, object);
 }
 
-/* Whatever else is wrong or right with the call, it is refused for this. */
+/* The call is refused for this reason, whatever else is right or wrong. */
 OPERATION(misuse) {
   struct object *stream = mix_stream_at(o->a), *event = mix_event_at(o->b);
   const uint32_t bad = MIX_MAY(INVALID_HANDLE);

@@ -3,10 +3,10 @@
  *     const struct rill_fake_comm *engine = rill_fake_comm_find("libnccl.so.2");
  *     engine->fail_call("ncclAllReduce", 2, 3);     the second call from now gives 3
  *
- * Its communicators join threads and devices of one process, over the fake driver of that vendor.  Operations run in
- * the order of their streams, wait for the other ranks as the vendor's kernels do, and forever if these never come or
- * bring another count; an abort ends them.  Every function may be called from any thread.  One call can be made to fail
- * at a time. */
+ * Its communicators join threads and devices of one process, over the fake driver of that vendor. Operations run in
+ * the order of their streams, and wait for the other ranks as the vendor's kernels do: forever if these never arrive
+ * or pass another count; an abort ends them. Every function may be called from any thread. One call can be made to
+ * fail at a time. */
 #ifndef COMM_CONTROL_H
 #define COMM_CONTROL_H
 

@@ -1,4 +1,4 @@
-/* calls.h: what the control table offers of calls.c; these take the lock themselves. */
+/* calls.h: functions of calls.c for the control table; they take the lock themselves. */
 #ifndef FAKE_CALLS_H
 #define FAKE_CALLS_H
 

@@ -1,4 +1,4 @@
-/* Captures: begun, noticed, invalidated and ended. */
+/* Captures: begin, detection, invalidation and end. */
 #include "engine.h"
 
 #include <stdlib.h>

@@ -98,7 +98,7 @@ struct fake_quirks {
 };
 const struct fake_quirks *fake_quirks(void); /* no lock needed */
 
-/* What captures forbid. */
+/* Kinds of calls that captures forbid. */
 enum fake_safety {
   FAKE_SAFE,
   FAKE_UNSAFE,            /* while a capture in global mode is under way, unless the thread is in relaxed mode */
@@ -186,7 +186,7 @@ extern const char *const fake_kind_names[FAKE_KINDS];
 
 void *fake_handle_new(enum fake_kind kind, void *object); /* NULL: out of memory */
 void *fake_handle_get(enum fake_kind kind, const void *handle);
-/* Was a handle of this kind, and has ended. */
+/* Returns whether this was a handle of this kind that has ended. */
 bool fake_handle_was(enum fake_kind kind, const void *handle);
 void fake_handle_end(void *handle);
 void fake_handle_set_reuse(bool on);
@@ -219,7 +219,7 @@ struct fake_context {
 int fake_device_get(int ordinal, struct fake_device **out);
 int fake_primary_retain(int ordinal, struct fake_context **out);
 int fake_primary_release(int ordinal);
-/* Ends all that the primary context holds, however often it is retained. */
+/* Destroys everything in the primary context, however often it is retained. */
 int fake_primary_reset(int ordinal);
 int fake_context_create(int ordinal, unsigned flags, struct fake_context **out);
 int fake_context_destroy(struct fake_context *context);
@@ -287,7 +287,7 @@ struct fake_op *fake_op_new(void (*run)(void *data, int status), void (*finish)(
 void fake_op_release(struct fake_op *op); /* NULL: nothing happens */
 /* Makes `op`, not yet submitted, run after `other`. */
 int fake_op_after(struct fake_op *op, struct fake_op *other);
-/* Puts `op` into the queue and takes it over, in failure too. */
+/* Queues `op` and takes it over, also on failure. */
 int fake_submit(struct fake_stream *stream, struct fake_op *op);
 /* Blocks until `op` is done. */
 void fake_op_wait(struct fake_op *op);
@@ -549,7 +549,7 @@ int fake_launch_check(const void *function, const struct fake_launch *launch);
 int fake_launch_node(const void *function, const struct fake_launch *launch, struct fake_op **out);
 int fake_launch_op(const void *function, struct fake_context *context, const struct fake_launch *launch,
                    struct fake_op **out);
-/* What the last launch carried. */
+/* Attributes of the last launch. */
 extern uint64_t fake_launch_carried;
 
 /* ---- blocks.c: runs a kernel's host code; no lock ---- */

@@ -1,5 +1,5 @@
 /* front.h: the vendor whose front end is compiled, by neutral names: VENDOR(StreamQuery) is cuStreamQuery or
- * hipStreamQuery.  For front_*.c, which have what is the same in both. */
+ * hipStreamQuery. For front_*.c, the common parts of both. */
 #ifndef FAKE_FRONT_H
 #define FAKE_FRONT_H
 

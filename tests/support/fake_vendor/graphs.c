@@ -322,7 +322,7 @@ static uint32_t *copy_edges(const struct work *work) {
   return after;
 }
 
-/* Launches that have been made keep the work that they have. */
+/* Earlier launches keep their work. */
 static void enable_node(struct exec *exec, size_t i, bool enabled) {
   struct work *const before = exec->works[i];
   if (enabled == (before->disabled == NULL)) return;
@@ -355,7 +355,8 @@ int fake_graph_exec_enable(const void *handle, const void *node, bool enabled) {
   }
 }
 
-/* Puts what another node does in the place of one; false: it is none of the object's, or does something else. */
+/* Replaces a node's operation by another node's; returns false if the node is not in the object, or has another
+ * kind. */
 static bool replace_work(struct exec *exec, const void *node, const struct work *what) {
   size_t i = 0;
   while (exec != NULL && i < exec->count && exec->nodes[i] != node) i++;

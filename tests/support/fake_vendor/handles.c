@@ -1,6 +1,6 @@
 /* Handles: addresses of slots that are never given back to the system, so any pointer a caller passes can be checked
- * safely. An ended slot stays empty, so that a stale handle is always noticed; a test that wants handles to be reused
- * at once, as drivers do, turns that on. */
+ * safely. An ended slot stays empty, so that a stale handle is always noticed; a test can enable immediate reuse of
+ * handles, as in drivers. */
 #include "engine.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What is inside an image: names of kernels and their static shared memory.
+/* Contents of an image: names of kernels and their static shared memory.
  *
  * A vendor's load function gets a pointer and no length, so an image says itself how long it is.  It is copied
  * through the kernel, which answers EFAULT where a pointer into nothing would end the program, and everything in
@@ -16,7 +16,7 @@
 enum { MACHINE_CUDA = 190, MACHINE_AMD = 224, CUDA_ENTRY = 0x10 /* in st_other */ };
 static const size_t most_bytes = (size_t)256 << 20;
 
-/* ---- copying what may not be there ---- */
+/* ---- copying memory that may be unmapped ---- */
 
 /* Copies as many of the `n` bytes at `src` as are mapped. */
 static size_t copy_mapped(void *dst, const void *src, size_t n) {

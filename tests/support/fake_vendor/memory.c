@@ -411,7 +411,7 @@ static int submit_and_wait(struct fake_stream *stream, struct fake_op *op, bool 
   return code;
 }
 
-/* What the drivers take: rows that do not overlap, slices of whole rows, pitches of at most 31 bits. */
+/* Accepts what drivers accept: rows that do not overlap, slices of complete rows, pitches of at most 31 bits. */
 static bool good_pitch(const struct fake_copy *copy, size_t pitch, size_t slice) {
   if (copy->height > 1 && (pitch < copy->width || pitch > INT32_MAX)) return false;
   return copy->depth == 1 || (pitch >= copy->width && slice % pitch == 0 && slice >= copy->height * pitch);

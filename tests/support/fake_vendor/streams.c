@@ -132,7 +132,7 @@ static int order_with_null_stream(struct fake_stream *stream, struct fake_op *op
   return code;
 }
 
-/* What a failed submission leaves. */
+/* Cleans up after a failed submission. */
 static void discard(struct fake_op *op) {
   if (op->finish != NULL) op->finish(op->data);
   fake_op_release(op);
@@ -281,7 +281,7 @@ int fake_stream_synchronize(const void *handle) {
   if (code != FAKE_OK) return code;
   struct fake_context *context = stream->context;
   if (!stream->null) {
-    if (stream->last != NULL) fake_op_wait(stream->last); /* the stream may end meanwhile: not looked at again */
+    if (stream->last != NULL) fake_op_wait(stream->last); /* the stream may end meanwhile and is not accessed again */
     return fake_context_check(context);
   }
   /* The null stream: a marker after it is after all blocking streams. */
