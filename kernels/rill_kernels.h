@@ -9,8 +9,8 @@
  *
  *     rill_kernels_sum_f32(stream, n, x, total);   // as many launches as it takes; *total is in device memory
  *
- * A shape of nothing (n 0), and one that no grid has the blocks for, have a grid that a launch refuses.
- * The thing people get wrong: results are in device memory, and there when the stream's work is done.
+ * A shape of nothing (n 0), and one that no grid has the blocks for, have a grid that a launch refuses. Pitfall:
+ * results are in device memory, and there when the stream's work is done.
  */
 #ifndef RILL_KERNELS_H
 #define RILL_KERNELS_H

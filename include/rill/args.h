@@ -3,8 +3,9 @@
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y));
  *
  * expands to two arguments, a `const rill_arg *` and a `size_t`. It takes 0 to 32 values, including rvalues and
- * structs. Each value has the size of its C type; an array is passed as a pointer. Cast bit-fields, because their
- * size depends on the compiler in C. The values live until the end of the statement; a launch needs them no longer.
+ * structs. Each value has the size of its C type; an array is passed as a pointer. Cast bit-fields, because in C
+ * their size depends on the compiler. The values live until the end of the statement; a launch reads them before it
+ * returns.
  */
 #ifndef RILL_ARGS_H
 #define RILL_ARGS_H
@@ -48,8 +49,8 @@ template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T.
 #define RILL_ARG_(x) \
   { (__typeof__(((void)0, (x)))[1]){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
-/* Counts arguments, including 0. An argument list is empty if it expands to a comma only when RILL_ARGS_COMMA_ is put
- * before it and () after it, but not with only one of them or none. */
+/* Counts arguments, including 0. A list is empty if it expands to a comma with RILL_ARGS_COMMA_ before it and ()
+ * after it, but not with only one of these additions or with neither. */
 #define RILL_ARGS_COMMA_(...) ,
 #define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
                         a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                        \

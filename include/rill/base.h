@@ -8,8 +8,8 @@
  *     if (rill_stream_create(device, NULL, &stream) != RILL_OK) ...
  *     rill_stream_release(stream);
  *
- * The thing people get wrong: a handle is not a pointer.  Compare handles with rill_stream_equal and
- * its siblings, never with memcmp on a struct that holds more than the handle.
+ * Pitfall: a handle is not a pointer. Compare handles with the function for their type, such as rill_stream_equal,
+ * never with memcmp on a struct that holds more than the handle.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -30,8 +30,9 @@
 #define RILL_CAST_(type, value) ((type)(value))
 #endif
 
-/* Declares a function. Define RILL_STATIC in a C file that includes rill.c (docs/guides/EMBEDDING.md) to make every
- * function static. Compile with -DRILL_API= to keep a copy inside a program or plugin from exporting its names. */
+/* The attributes of every public function. Define RILL_STATIC in a C file that includes rill.c
+ * (docs/guides/EMBEDDING.md) to make every function static. Compile with -DRILL_API= to keep a copy inside a program
+ * or plugin from exporting its names. */
 #ifdef RILL_STATIC
 #ifdef __cplusplus
 #error \

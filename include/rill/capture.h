@@ -10,14 +10,14 @@
  * Another stream joins the capture by waiting for an event recorded in it, and must be joined back before the capture
  * ends: record an event on the other stream after its work, and make the first stream wait for this event.
  *
- * Memory that rill_alloc_async returns in a capture belongs to the graph. Its address is valid immediately, only
- * launches of the graph use the memory, and it is freed when both the graph and its execution object are destroyed. A
- * graph with such memory has at most one execution object at a time. If rill_free_async frees other memory in a
- * capture, the free takes effect when the capture ends, and the graph must not use the memory. Launching an execution
- * object on a capturing stream adds its nodes to the capture.
+ * Memory that rill_alloc_async returns in a capture belongs to the graph. The address is valid immediately, but only
+ * launches of the graph may use the memory. The memory is freed when both the graph and its execution object are
+ * destroyed. A graph with such memory has at most one execution object at a time. If rill_free_async frees other
+ * memory in a capture, the free takes effect when the capture ends, and the graph must not use the memory. Launching
+ * an execution object on a capturing stream adds its nodes to the capture.
  *
- * The thing people get wrong: captured work has not run. The host can neither wait for it nor query it. A call that
- * would invalidate the capture is refused with CAPTURE_ACTIVE, and the capture continues.
+ * Pitfall: captured work has not run. The host can neither wait for it nor query it. A call that would invalidate the
+ * capture is refused with CAPTURE_ACTIVE, and the capture continues.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -48,7 +48,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream
 
 /** Begins a capture that adds to a graph. The first nodes run after the `after_count` nodes at `after`.
  *  rill_stream_capture_end returns the same graph with another reference. If the capture fails, the added nodes are
- *  removed. Keep a reference to the graph until the capture ends, or it fails.
+ *  removed. Keep a reference to the graph until the capture ends; otherwise the capture fails.
  *
  *  Errors:  those of rill_stream_capture_begin; WRONG_DEVICE; INVALID_ARGUMENT (a node of another graph);
  *           CAPTURE_ACTIVE (another capture adds to the graph).
@@ -63,7 +63,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stre
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no capture was begun on the stream), CAPTURE_ACTIVE
  *           (another thread began it, and not in relaxed mode; the capture continues), CAPTURE_INVALID, OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
- *  Threads: as the mode says.
+ *  Threads: those that the mode allows.
  *  Like:    cuStreamEndCapture, hipStreamEndCapture. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out);
 
@@ -72,7 +72,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, 
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (the stream joined a capture of another stream),
  *           CAPTURE_ACTIVE (another thread began it, and not in relaxed mode).
- *  Threads: as the mode says.
+ *  Threads: those that the mode allows.
  *  Like:    cuStreamEndCapture and cuGraphDestroy. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_abort(rill_stream stream);
 

@@ -21,12 +21,13 @@
  * (rill/comm_mpi.h).
  *
  * Deadlines. With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
- * front of its stream ends the communicator. So does a fault that the engine detects. The next synchronize of its
- * streams fails with the cause, and so does every later call on the communicator. Release it and create another one
- * with a new id. On a GPU later work of such a stream still runs, on buffers of undefined contents. On the CPU it is
- * dropped, like held work whose event is released unrecorded. Without a deadline, a dead rank is noticed in a later
- * call or never. The report names the operation, the rank, and the number of the operation on that rank (from 1). It
- * lists the ranks of the same process that the operation waits for. Local ranks fail together, with the same report.
+ * front of its stream ends the communicator. So does a fault that the engine detects. The next synchronize of every
+ * stream with a pending operation fails with the cause, and so does every later call on the communicator. Release the
+ * communicator and create another one with a new id. On a GPU, later work of such a stream still runs, on buffers of
+ * undefined contents. On the CPU, this work is dropped, like held work whose event is released unrecorded. Without a
+ * deadline, a dead rank is noticed in a later call or never. The error text names the operation, the rank, and the
+ * number of the operation on that rank (from 1). It lists the ranks of the same process that the operation waits for.
+ * Local ranks fail together, with the same text.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or
  * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. (Only a deadline
@@ -40,9 +41,9 @@
  * operations in the same order. The communicator must outlive the execution objects, and deadlines do not apply. On
  * the CPU the operation fails with UNSUPPORTED, and the capture continues without it.
  *
- * The thing people get wrong: an operation uses the native handle of a GPU stream, so a held stream refuses it with
- * NOT_READY, and the stream cannot be held afterwards. On the CPU buffers must be host-accessible. Communicators that
- * one process uses at the same time must be used in the same order in every process.
+ * Pitfall: an operation uses the native handle of a GPU stream, so a held stream refuses it with NOT_READY, and the
+ * stream cannot be held afterwards. On the CPU buffers must be host-accessible. If a process uses several
+ * communicators at the same time, every process must use them in the same order.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -147,8 +148,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill
  *  process, or, with an id of rill/comm_mpi.h, all processes that mpirun started.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an invalid or damaged id; on the CPU the id of another process; an id
- *           that this rank has used), OUT_OF_RANGE (rank), WRONG_BACKEND (the id's), UNSUPPORTED (no engine),
- *           TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *           that this rank has used), OUT_OF_RANGE (rank), WRONG_BACKEND (the id is for another backend), UNSUPPORTED
+ *           (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    ncclCommInitRank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks,
                                                      uint32_t rank, const rill_comm_options *options, rill_comm *out);
@@ -156,8 +157,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const r
 /** Joins `count` different GPUs of one backend in this process, rank i on devices[i], without an id. The CPU may
  *  occur several times. On failure all of `out` is null.
  *
- *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (the devices'), INVALID_ARGUMENT (a GPU
- *           twice).
+ *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (devices of different backends),
+ *           INVALID_ARGUMENT (a GPU twice).
  *  Like:    ncclCommInitAll. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devices, uint32_t count,
                                                          const rill_comm_options *options, rill_comm *out);
@@ -215,10 +216,10 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 
 /** Combines src of all ranks into dst of every rank.  In place: dst is src.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size),
- *           NOT_READY (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), CAPTURE_ACTIVE (a capture of a
- *           stream that the engine has not used before), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, or the failure that
- *           ended the communicator. The operations below fail in the same ways.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (a stream of another device), INVALID_ARGUMENT, OUT_OF_RANGE
+ *           (size), NOT_READY (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), CAPTURE_ACTIVE (a capture
+ *           of a stream that the engine has not used before), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, or the failure
+ *           that ended the communicator. The operations below fail in the same ways.
  *  Like:    ncclAllReduce, MPI_Iallreduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);

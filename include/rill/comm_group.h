@@ -1,15 +1,14 @@
-/* rill/comm_group.h: groups of communication.  Included by rill/comm.h.
+/* rill/comm_group.h: groups of operations that make progress together. Included by rill/comm.h.
  *
- * The operations of a group make progress together, so that a send and the receive that answers it cannot deadlock,
- * whatever their streams:
+ * In a group, a send and the receive that answers it cannot deadlock, whichever streams they use:
  *
  *     rill_comm_group_begin();
  *     rill_comm_send(comm, stream, right, n, RILL_COMM_FLOAT, next);
  *     rill_comm_receive(comm, stream, left, n, RILL_COMM_FLOAT, last);
  *     rill_comm_group_end();
  *
- * The thing people get wrong: nothing is submitted before the end, so a synchronize inside a group does not wait for
- * its operations.
+ * Pitfall: nothing is submitted before rill_comm_group_end, so a synchronize inside a group does not wait for its
+ * operations.
  *
  * Each thread has groups of its own.
  *

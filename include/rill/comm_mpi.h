@@ -9,16 +9,17 @@
  *     rill_comm_mpi_world(&id, &ranks, &rank);       // all processes that mpirun started
  *     rill_comm_create(cpu, &id, ranks, rank, NULL, &comm);
  *
- * Initialization. A program that uses MPI calls MPI_Init_thread with MPI_THREAD_MULTIPLE before it uses rill_comm. It
- * calls MPI_Finalize after it has released its communicators and their operations have completed. If MPI has not been
- * initialized, the first call of rill_comm that needs MPI initializes it, and MPI is finalized when the process
- * exits.
+ * Initialization. A program that uses MPI must call MPI_Init_thread with MPI_THREAD_MULTIPLE before it uses
+ * rill_comm. It must call MPI_Finalize only after it has released its communicators and their operations have
+ * completed. If MPI has not been initialized, the first call of rill_comm that needs MPI initializes it, and MPI is
+ * finalized when the process exits.
  *
- * The thing people get wrong: MPI does not survive the death of a process. If a rank stalls, the other ranks fail
- * with TIMEOUT at their deadline. If a rank dies, mpirun ends the whole job.
+ * Pitfall: MPI does not survive the death of a process. If a rank stalls, the other ranks fail with TIMEOUT at their
+ * deadline. If a rank dies, mpirun ends the whole job.
  *
- * MPI does not detect different counts, types or roots in a collective operation (RILL_CHECK=comm does). If a
- * deadline ends an operation, MPI does not tell which rank has not called it; the report names the rank that waited.
+ * MPI does not detect different counts, types or roots in a collective operation (RILL_CHECK=comm does). If an
+ * operation misses its deadline, MPI cannot tell which rank never called the operation, so the error text names only
+ * the rank that waited.
  *
  * A CPU communicator can distribute the id of a GPU communicator: rank 0 creates the id and broadcasts its bytes.
  *

@@ -16,9 +16,10 @@
  * Headers are passed to the call as strings; the headers of the dialect are always available.
  *
  * Compiling takes tens of milliseconds to seconds, so results are cached on disk for the current user.
- * docs/guides/COMPILING.md describes the cache and how to disable it. The thing people get wrong: values that change
- * from call to call belong in kernel arguments, not in the source or in -D options, because each value needs another
- * compilation.
+ * docs/guides/COMPILING.md describes the cache and how to disable it.
+ *
+ * Pitfall: values that change from call to call belong in kernel arguments, not in the source or in -D options,
+ * because each value needs another compilation.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -53,9 +54,9 @@ typedef struct rill_compile_options {
 
 /** Compiles a kernel source for a device and loads the result. Blocks until the module is loaded.
  *
- *  `source` is zero-terminated C++17 in the dialect of rill/device/kernel.h. As with rillcc, a GPU contracts products
- *  and sums into fused operations unless -ffp-contract=off is given, and the CPU never does. Each call creates
- *  another module.
+ *  `source` is zero-terminated C++17 in the dialect of rill/device/kernel.h. As with rillcc, products and sums are
+ *  contracted into fused operations on a GPU unless -ffp-contract=off is given, and never on the CPU. Each call
+ *  creates a new module.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an unknown option; a bad header name; errors in the source: the text
  *           begins with the compiler's first message, and rill_compile_log returns all messages), UNSUPPORTED (no

@@ -12,8 +12,8 @@
  *     rill_device_info info = RILL_DEVICE_INFO_INIT;
  *     if (rill_device_get_info(device, &info) == RILL_OK) puts(info.name);
  *
- * The thing people get wrong: there is no current device. Every call names the device or one of its streams, and does
- * not change the thread's current device in the vendor's runtime.
+ * Pitfall: there is no current device. Every call names the device or one of its streams, and does not change the
+ * thread's current device in the vendor's runtime.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -94,8 +94,8 @@ RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *
 /** Returns a device by name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
  *
  *  NULL selects the device named by the environment variable RILL_DEVICE. If RILL_DEVICE is unset or empty, NULL
- *  selects the first GPU, or the CPU if there is no GPU. The name of a backend without a number is its device 0. N in
- *  "cuda:N" is the number for cudaSetDevice in this process.
+ *  selects the first GPU, or the CPU if there is no GPU. A backend name without a number, such as "cuda", selects
+ *  device 0 of the backend. N in "cuda:N" is the number for cudaSetDevice in this process.
  *
  *  Errors:  INVALID_ARGUMENT, NOT_FOUND (no such name or number), NO_DEVICE (the backend is not built in or finds no
  *           device; the text lists what was tried).
@@ -105,7 +105,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_devi
 /** Returns the device that a native stream (CUstream, cudaStream_t, hipStream_t) belongs to.  `backend` is
  *  RILL_BACKEND_CUDA or RILL_BACKEND_HIP.
  *
- *  Native 0, 1 and 2 name a default stream of the current device, so they belong to no device.
+ *  Native 0, 1 and 2 name default streams of whichever device is current, so they belong to no particular device.
  *
  *  Errors:  INVALID_ARGUMENT (backend, or native is 0, 1 or 2), NO_DEVICE, NOT_FOUND, UNSUPPORTED (the CPU, or a
  *           driver without this query), BACKEND.

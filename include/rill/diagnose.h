@@ -10,7 +10,7 @@
  *
  *     if (rill_check_is_on("comm")) ... compare what the ranks do
  *
- * The thing people get wrong: changing RILL_CHECK after the first use of a device has no effect.
+ * Pitfall: changing RILL_CHECK after the first use of a device has no effect.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -23,10 +23,11 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Writes a report of what the stream is doing: the operations in the flight recorder that may be incomplete, the
- *  event that holds the stream, and the threads that wait for it and since when. On entry `*size` is the capacity of
- *  `text` in bytes; on return it is the size of the whole report, including the final 0. A report that is too long is
- *  truncated. `text` may be NULL if `*size` is 0. The wording may change between versions.
+/** Writes a report of what the stream is doing: the operations in the flight recorder (the last operations of each
+ *  thread) that may be incomplete, the event that holds the stream, and the threads that wait for it and since when.
+ *  On entry `*size` is the capacity of `text` in bytes; on return it is the size of the whole report, including the
+ *  final 0. A report that is too long is truncated. `text` may be NULL if `*size` is 0. The wording may change
+ *  between versions.
  *
  *  Never blocks. Works while other threads wait, after a time-out, and on a lost device.
  *
@@ -53,8 +54,8 @@ typedef struct rill_leak {
   char what[32];   /**< "device memory", "pinned memory", "registered memory", "stream", "event", "graph", ... */
   char label[64];  /**< "" if there is none; for pool memory, the label of the pool */
   uint64_t bytes;  /**< size of one allocation; 0 for other objects */
-  uint64_t count;  /**< number of objects with equal fields that were created by the same calls */
-  char where[640]; /**< these calls, innermost first, one per line: "module+0xoffset (function+0xoffset)" */
+  uint64_t count;  /**< number of objects with equal fields that were created by the same call stack */
+  char where[640]; /**< this call stack, innermost first, one per line: "module+0xoffset (function+0xoffset)" */
 } rill_leak;
 
 /** Lists the objects of a device that the program has not released: memory, streams, events, modules, kernels, pools,
@@ -68,8 +69,8 @@ typedef struct rill_leak {
  *  Like:    compute-sanitizer --leak-check full, LeakSanitizer. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *count);
 
-/** Describes an operation of other code for reports and traces. A library submits it through the stream's native
- *  handle, or the host runs it on behalf of the stream. Strings are copied. */
+/** Describes an operation of other code for reports and traces. Such an operation was submitted by a library through
+ *  the stream's native handle, or run by the host on behalf of the stream. Strings are copied. */
 typedef struct rill_stream_note {
   size_t struct_size;
   const char *name;  /**< name of the operation, such as "all_reduce"; rill keeps each distinct name, so use few */

@@ -1,6 +1,6 @@
 /* rill/dlpack.h: exchanges arrays with PyTorch, CuPy, NumPy, JAX and others through DLPack, without a copy.
  *
- * DLPack is a common struct of these libraries. It holds an address, a device, a shape, and a function that the
+ * DLPack is a struct that these libraries share. It holds an address, a device, a shape, and a function that the
  * consumer calls when it no longer uses the memory. In Python the struct is passed in a capsule named
  * "dltensor_versioned".
  *
@@ -24,8 +24,8 @@
  * with CUDA and 0 with ROCm. A program that consumes arrays on a rill stream passes the native handle of the stream
  * (rill_stream_native) to `__dlpack__`.
  *
- * The thing people get wrong: the deleter must not be called before all work that uses the memory has completed. Call
- * it after a synchronize or in a host call.
+ * Pitfall: the deleter must not be called before all work that uses the memory has completed. Call it after a
+ * synchronize or in a host call.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */

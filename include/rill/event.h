@@ -13,11 +13,11 @@
  *     float ms;
  *     rill_event_elapsed_time(start, end, &ms);
  *
- * The thing people get wrong: an event that was never recorded is ready. Use rill_event_is_recorded to distinguish it
- * from a complete event.
+ * Pitfall: an event that was never recorded is ready. Use rill_event_is_recorded to distinguish it from a complete
+ * event.
  *
  * If an event was recorded on a held stream (rill_stream_wait_event) and the held work failed, every query of the
- * event and every wait for it returns that status until the event is recorded again.
+ * event and every wait for it returns the status of the failure until the event is recorded again.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -139,7 +139,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, boo
  *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
 
-/** Blocks like rill_event_synchronize, but no longer than about `ns` nanoseconds. Never times out earlier.
+/** Blocks like rill_event_synchronize, but for about `ns` nanoseconds at most. Never times out before `ns`
+ *  nanoseconds have passed.
  *
  *  Errors:  those of rill_event_synchronize, TIMEOUT.
  *  Threads: any; blocks the calling thread only.
@@ -155,10 +156,10 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  reached or failed.
  *
  *  `fd` must stay open until the notification. Nothing is added if its counter is at its maximum. A child created by
- *  fork receives no notifications for its parent's calls. An event that other code may record (it is imported or its
- *  native handle was returned) and an event that a graph records must not be recorded again before the notification;
- *  otherwise the notification is for the later record. The native event of an imported event must exist until the
- *  notification.
+ *  fork receives no notifications for its parent's calls. Two kinds of event must not be recorded again before the
+ *  notification: an event that other code may record (imported, or with a native handle that was returned), and an
+ *  event that a graph records. Otherwise the notification is for the later record. The native event of an imported
+ *  event must exist until the notification.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fd is not open or not an eventfd), NOT_RECORDED (last
  *           recorded in a capture), OUT_OF_MEMORY, DEVICE_LOST. After a failure nothing is added.

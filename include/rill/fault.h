@@ -21,9 +21,8 @@
  * is the name of a status in lower case without RILL_ERROR_; the default is backend. device_lost makes the device
  * permanently unusable; a GPU first finishes its work, because no work may use the memory of a lost device.
  *
- * The thing people get wrong: N counts backend calls, not calls of rill's functions. A pool allocates rarely and
- * retries after a failure, held work and graphs reach the driver later, and rill does not query work that it knows to
- * be complete.
+ * Pitfall: N counts backend calls, not calls of rill's functions. A pool allocates rarely and retries after a
+ * failure, held work and graphs reach the driver later, and rill does not query work that it knows to be complete.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -56,9 +55,9 @@ RILL_API void rill_fault_clear(void);
 RILL_API RILL_NODISCARD uint64_t rill_fault_count(void);
 
 /** Counts one call, named `word`, of a library that is built on rill, and returns whether a rule makes it fail.
- * `label` is compared with the text after "@" in a rule, such as a rank, and may be NULL. `*value` becomes the number
- * or the time in ns after "=" in the rule, or 0 if there is none. The words are comm_late, comm_die and comm_count,
- * for rill_comm.
+ * `label`, for example a rank, is compared with the text after "@" in a rule. It may be NULL. `*value` is set to the
+ * number or the time in ns after "=" in the rule, or to 0 if there is none. The words are comm_late, comm_die and
+ * comm_count, for rill_comm.
  *
  *  Errors:  none; false and 0 if `word` is NULL or unknown. `value` may be NULL.
  *  Like:    nothing. */

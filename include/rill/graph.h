@@ -15,9 +15,8 @@
  *
  * Nodes that are not connected by a path of edges can run at the same time.
  *
- * The thing people get wrong: a graph refers to memory by its address.  Arguments and patterns are copied when a node
- * is added, but the memory that pointers refer to is read and written at each launch, including pageable sources of
- * copies.
+ * Pitfall: a graph refers to memory by its address. Arguments and patterns are copied when a node is added, but the
+ * memory that pointers refer to is read and written at each launch, including pageable sources of copies.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -82,7 +81,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_kernel(rill_graph graph, cons
 /** Adds a copy of `n` bytes, in any direction. If `n` is 0, the node does nothing. A pageable source is read when the
  *  node runs (docs/guides/GRAPHS.md describes the cost of pageable memory).
  *
- *  Errors:  those of rill_copy_async; as rill_graph_add_kernel.
+ *  Errors:  those of rill_copy_async and rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode1D. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_copy(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *dst, const void *src, size_t n,
@@ -90,7 +89,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy(rill_graph graph, const 
 
 /** Adds a copy of `height` rows of `width` bytes. If either is 0, the node does nothing.
  *
- *  Errors:  those of rill_copy_2d_async; as rill_graph_add_kernel.
+ *  Errors:  those of rill_copy_2d_async and rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *after,
                                                            size_t after_count, void *dst, size_t dst_pitch,
@@ -99,7 +98,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, con
 
 /** Adds a copy of slices of rows, with pitches. If a size is 0, the node does nothing.
  *
- *  Errors:  those of rill_copy_3d_async; as rill_graph_add_kernel.
+ *  Errors:  those of rill_copy_3d_async and rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after,
                                                            size_t after_count, const rill_copy_3d *copy,
@@ -107,7 +106,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_3d(rill_graph graph, con
 
 /** Adds a fill of `count` patterns. If `count` is 0, the node does nothing.
  *
- *  Errors:  those of rill_fill_async; as rill_graph_add_kernel.
+ *  Errors:  those of rill_fill_async and rill_graph_add_kernel.
  *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *dst, const void *pattern,
@@ -115,7 +114,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill(rill_graph graph, const 
 
 /** Adds a fill of `height` rows of `width` patterns. If either is 0, the node does nothing.
  *
- *  Errors:  those of rill_fill_2d_async; as rill_graph_add_kernel.
+ *  Errors:  those of rill_fill_2d_async and rill_graph_add_kernel.
  *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *after,
                                                            size_t after_count, void *dst, size_t dst_pitch,
@@ -125,7 +124,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill_2d(rill_graph graph, con
 /** Adds a host call: `fn(user, status)` runs once for each launch of the graph, on another thread.  `fn` must not
  *  call rill and must not wait for other work (rill_stream_host_call).
  *
- *  Errors:  INVALID_ARGUMENT (fn is NULL); as rill_graph_add_kernel.
+ *  Errors:  INVALID_ARGUMENT (fn is NULL); those of rill_graph_add_kernel.
  *  Like:    cuGraphAddHostNode, hipGraphAddHostNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *after,
                                                              size_t after_count, rill_host_fn fn, void *user,
@@ -133,7 +132,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, c
 
 /** Adds a node that does nothing, to join paths.
  *
- *  Errors:  as rill_graph_add_kernel.
+ *  Errors:  those of rill_graph_add_kernel.
  *  Like:    cuGraphAddEmptyNode, hipGraphAddEmptyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph_node *out);
@@ -141,7 +140,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_empty(rill_graph graph, const
 /** Adds a record of an event. The event then marks this point of the latest launch. The node holds a reference to the
  *  event.
  *
- *  Errors:  WRONG_DEVICE, INVALID_ARGUMENT (a stream's cached event), UNSUPPORTED; as rill_graph_add_kernel.
+ *  Errors:  WRONG_DEVICE, INVALID_ARGUMENT (a stream's cached event), UNSUPPORTED; those of rill_graph_add_kernel.
  *  Like:    cuGraphAddEventRecordNode, hipGraphAddEventRecordNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node *after,
                                                                 size_t after_count, rill_event event,
@@ -150,7 +149,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_record(rill_graph graph
 /** Adds a wait for the point that the event marks when the graph is launched. An event that was never recorded is
  *  ignored.
  *
- *  Errors:  WRONG_BACKEND, UNSUPPORTED; as rill_graph_add_kernel.
+ *  Errors:  WRONG_BACKEND, UNSUPPORTED; those of rill_graph_add_kernel.
  *  Like:    cuGraphAddEventWaitNode, hipGraphAddEventWaitNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *after,
                                                               size_t after_count, rill_event event,

@@ -9,7 +9,7 @@
  * The nodes of a child are copied into the graph to which it is added. They are listed, found by label and changed
  * like all other nodes. The child can be changed or released afterwards.
  *
- * The thing people get wrong: memory allocated by a graph exists as long as the graph or an execution object. Two
+ * Pitfall: memory allocated by a graph exists until both the graph and its execution object are destroyed. Two
  * execution objects that share this memory cannot exist at the same time, even if one of them belongs to a clone.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
@@ -48,8 +48,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_find_in_clone(rill_graph clone, r
 RILL_API RILL_NODISCARD rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph child, rill_graph_node *out);
 
-/** Adds an allocation from the device's default pool. `p` is set immediately, for nodes that run after the
- *  allocation, and is the same at every launch. The memory is freed when both the graph and its execution object are
+/** Adds an allocation from the device's default pool. `p` is set immediately and is the same at every launch; nodes
+ *  that run after the allocation may use it. The memory is freed when both the graph and its execution object are
  *  destroyed. If `size` is 0, `p` is NULL and the node does nothing.
  *
  *  Errors:  those of rill_graph_add_empty; UNSUPPORTED (RILL_FEATURE_POOL); OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -74,11 +74,11 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const 
  *  execution object keeps it until the execution object is released or updated with another graph, and all earlier
  *  launches have completed.
  *
- *  When nothing keeps the object any more, `release(user)` is called once, before the rill call that dropped the last
- *  reference to the object returns. If launches still run at that point, or another thread is inside a rill call,
- *  `release` is called at the end of a later call that is not a submission. `release` runs on the thread of that call
- *  and may call rill_free and every rill_*_release, but no other function of rill. `release` is not called if this
- *  function fails or the process exits first.
+ *  `release(user)` is called once, by the rill call that drops the last reference to the object, before this call
+ *  returns. If launches still run at that point, or another thread is inside a rill call, `release` is called at the
+ *  end of a later call that is not a submission. `release` runs on the thread of that call and may call rill_free and
+ *  every rill_*_release, but no other function of rill. `release` is not called if this function fails or the process
+ *  exits first.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (release is NULL), OUT_OF_MEMORY.
  *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject. */

@@ -15,8 +15,8 @@
  * rill_graph_get_nodes and rill_graph_get_edges list nodes and edges; rill_graph_add_edge and rill_graph_remove_edge
  * change edges.
  *
- * The thing people get wrong: a change affects only execution objects created afterwards. To change an existing
- * execution object, use rill/graph_exec.h.
+ * Pitfall: a change affects only execution objects created afterwards. To change an existing execution object, use
+ * rill/graph_exec.h.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -72,8 +72,8 @@ typedef struct rill_graph_node_params {
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph; params is NULL).
  *  Like:    cuGraphKernelNodeGetParams, cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams,
- *           cuGraphHostNodeGetParams, cuGraphEventRecordNodeGetEvent, cuGraphEventWaitNodeGetEvent, and HIP's of these
- *           names. */
+ *           cuGraphHostNodeGetParams, cuGraphEventRecordNodeGetEvent, cuGraphEventWaitNodeGetEvent, and the
+ *           corresponding HIP functions. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_node_params(rill_graph graph, rill_graph_node node,
                                                                rill_graph_node_params *params);
 
@@ -85,13 +85,13 @@ RILL_API RILL_NODISCARD rill_status rill_graph_get_node_params(rill_graph graph,
  *           size of 0); UNSUPPORTED (launch is NULL, and the node's launch has attributes or constants);
  *           CAPTURE_ACTIVE (a capture adds to the graph).
  *  Like:    cuGraphKernelNodeSetParams, cuGraphMemcpyNodeSetParams, cuGraphMemsetNodeSetParams,
- *           cuGraphHostNodeSetParams, cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeSetEvent, and HIP's of these
- *           names. */
+ *           cuGraphHostNodeSetParams, cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeSetEvent, and the
+ *           corresponding HIP functions. */
 RILL_API RILL_NODISCARD rill_status rill_graph_set_node_params(rill_graph graph, rill_graph_node node,
                                                                const rill_graph_node_params *params);
 
-/** Removes a node and its edges. The nodes before and after it are not connected. The node id becomes stale, for
- *  existing execution objects as well, although these still run the node. Objects that the node held are released
+/** Removes a node and its edges. No edges are added between the nodes before and after it. The node id becomes stale,
+ *  for existing execution objects as well, although these still run the node. Objects that the node held are released
  *  once no execution object or clone holds them.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph), UNSUPPORTED (an allocation or

@@ -12,11 +12,10 @@
  *     }
  *
  * Launches of one object never overlap: a launch runs after all earlier launches of the object, on any stream. Calls
- * on one object are serialized. A launch may block while the driver's queue is full. This delays only other calls on
- * the same object.
+ * on one object from several threads are serialized. A launch may block while the driver's queue is full. This delays
+ * only other calls on the same object.
  *
- * The thing people get wrong: a change affects later launches only. Launches that were already submitted are not
- * affected.
+ * Pitfall: a change affects later launches only. Launches that were already submitted are not affected.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -78,7 +77,6 @@ RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (launches are queued on a held stream),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any; calls on one execution object are serialized.
  *  Like:    cuGraphLaunch, hipGraphLaunch. */
 RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
 
@@ -92,7 +90,6 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: as rill_graph_launch.
  *  Like:    cuGraphExecUpdate, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
 
@@ -119,22 +116,20 @@ typedef struct rill_graph_update_result {
 /** Updates like rill_graph_update, and also returns which node caused a refusal. `result` is also written on failure.
  *
  *  Errors:  those of rill_graph_update.
- *  Threads: as rill_graph_launch.
  *  Like:    cuGraphExecUpdate with its CUgraphExecUpdateResultInfo, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph,
                                                                   rill_graph_update_result *result);
 
 /** Prepares the first launch on a stream in advance, as work of the stream.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (the stream is held, or launches are queued on one),
- *           CAPTURE_ACTIVE (the stream is capturing), UNSUPPORTED (the driver has no such function), DEVICE_LOST,
- *           BACKEND.
- *  Threads: as rill_graph_launch.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (the stream is held, or launches are queued on a
+ *           held stream), CAPTURE_ACTIVE (the stream is capturing), UNSUPPORTED (the driver has no such function),
+ *           DEVICE_LOST, BACKEND.
  *  Like:    cuGraphUpload, hipGraphUpload. */
 RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
 
-/** Returns the native execution object (CUgraphExec, hipGraphExec_t). It is 0 on the CPU, and after a partly failed
- *  change until the next launch.
+/** Returns the native execution object (CUgraphExec, hipGraphExec_t). It is 0 on the CPU, and also between a change
+ *  that failed halfway and the next launch.
  *
  *  rill keeps ownership. Other code that launches the object must order its launches with rill's and must not change
  *  the object. A change may replace the native object (docs/guides/GRAPHS.md), so call this function again after each
@@ -145,7 +140,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out);
 
 /** Returns the native graph (CUgraph, hipGraph_t) from which the native execution object was created, or 0 on the
- *  CPU. rill keeps ownership. The native graph does not follow changes, except when a change replaces the native
+ *  CPU. rill keeps ownership. The native graph does not reflect changes, except when a change replaces the native
  *  execution object. A rill_graph has no native graph before it is instantiated.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
@@ -154,10 +149,9 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec
 
 /** Changes argument `index` of a kernel node, counted from 0, for later launches.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no kernel node of this object; the size differs from the
- *           argument's; data is NULL), OUT_OF_RANGE (index), UNSUPPORTED (a launch with constants), OUT_OF_MEMORY,
- *           DEVICE_LOST, BACKEND.
- *  Threads: as rill_graph_launch.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (not a kernel node of this object; the size differs from
+ *           the argument's; data is NULL), OUT_OF_RANGE (index), UNSUPPORTED (a launch with constants),
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node node,
                                                                    uint32_t index, const void *data, size_t size);
@@ -165,7 +159,6 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_ex
 /** Changes the shape and the arguments of a kernel node for later launches, but not the kernel.
  *
  *  Errors:  those of rill_graph_add_kernel and rill_graph_exec_set_kernel_arg.
- *  Threads: as rill_graph_launch.
  *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node,
                                                                const rill_launch *launch, const rill_arg *args,
@@ -175,7 +168,6 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec e
  *  rill_graph_update accepts graphs whose kernels differ from the object's.
  *
  *  Errors:  those of rill_graph_exec_set_kernel; WRONG_DEVICE, WRONG_BACKEND (the kernel's device).
- *  Threads: as rill_graph_launch.
  *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_replace_kernel(rill_graph_exec exec, rill_graph_node node,
                                                                    rill_kernel kernel, const rill_launch *launch,
@@ -183,20 +175,19 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_replace_kernel(rill_graph_ex
 
 /** Changes the function of a host call node for later launches.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no host call node of this object; fn is NULL), NOT_READY
- *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: as rill_graph_launch.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (not a host call node of this object; fn is NULL),
+ *           NOT_READY (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuGraphExecHostNodeSetParams, hipGraphExecHostNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_host_call(rill_graph_exec exec, rill_graph_node node,
                                                                   rill_host_fn fn, void *user);
 
 /** Changes the event of a record or wait node for later launches.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (an event to record), WRONG_BACKEND, INVALID_ARGUMENT (no such
- *           node of this object; a stream's cached event to record), NOT_READY (launches are queued on a held stream),
- *           UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecEventRecordNodeSetEvent, cuGraphExecEventWaitNodeSetEvent, and HIP's of these names. */
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (an event to record), WRONG_BACKEND, INVALID_ARGUMENT (not a
+ *           record or wait node of this object; a stream's cached event to record), NOT_READY (launches are queued on
+ *           a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Like:    cuGraphExecEventRecordNodeSetEvent, cuGraphExecEventWaitNodeSetEvent, and the corresponding HIP
+ *           functions. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node,
                                                               rill_event event);
 
@@ -204,31 +195,28 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_event(rill_graph_exec ex
  *  still orders the nodes before and after it. Changes to a disabled node take effect when it is enabled.
  *  rill_graph_update enables all nodes.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind), NOT_READY
- *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: as rill_graph_launch.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (not a node of this object, or a node of another kind),
+ *           NOT_READY (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuGraphNodeSetEnabled, hipGraphNodeSetEnabled. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_enabled(rill_graph_exec exec, rill_graph_node node,
                                                                 bool enabled);
 
 /** Returns whether a kernel, copy or fill node is enabled. All nodes are enabled at first.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind).
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (not a node of this object, or a node of another kind).
  *  Like:    cuGraphNodeGetEnabled, hipGraphNodeGetEnabled. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_is_enabled(rill_graph_exec exec, rill_graph_node node, bool *out);
 
 /** Changes a copy node for later launches.
  *
- *  Errors:  those of rill_graph_add_copy; INVALID_ARGUMENT (no copy node of this object, n is 0).
- *  Threads: as rill_graph_launch.
+ *  Errors:  those of rill_graph_add_copy; INVALID_ARGUMENT (not a copy node of this object; n is 0).
  *  Like:    cuGraphExecMemcpyNodeSetParams, hipGraphExecMemcpyNodeSetParams1D. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst,
                                                              const void *src, size_t n);
 
 /** Changes a fill node for later launches.
  *
- *  Errors:  those of rill_graph_add_fill; INVALID_ARGUMENT (no fill node of this object, count is 0).
- *  Threads: as rill_graph_launch.
+ *  Errors:  those of rill_graph_add_fill; INVALID_ARGUMENT (not a fill node of this object; count is 0).
  *  Like:    cuGraphExecMemsetNodeSetParams, hipGraphExecMemsetNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node, void *dst,
                                                              const void *pattern, size_t pattern_size, size_t count);

@@ -14,8 +14,7 @@
  *     rill_module_get_kernel(module, "saxpy", &kernel);
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y)); // checked at the call
  *
- * The thing people get wrong: a literal in RILL_ARGS has its C type. 2.0 is a double of 8 bytes; pass 2.0f to a
- * kernel's float.
+ * Pitfall: a literal in RILL_ARGS has its C type. 2.0 is a double of 8 bytes; pass 2.0f for a float parameter.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -90,7 +89,7 @@ typedef struct rill_launch_attribute {
 /** The shape of a launch. */
 typedef struct rill_launch {
   size_t struct_size;
-  rill_dim3 grid;            /**< blocks, also with clusters */
+  rill_dim3 grid;            /**< blocks, even if clusters are used */
   rill_dim3 block;           /**< threads */
   rill_dim3 cluster;         /**< blocks; all 0: none */
   uint32_t shared_mem_bytes; /**< dynamic shared memory per block */

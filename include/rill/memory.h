@@ -9,8 +9,10 @@
  *     ...
  *     rill_free(x);
  *
- * The thing people get wrong: host memory that a copy reads or writes must exist until the copy has completed, and
- * only copies of pinned memory overlap with other work.
+ * Pitfall: host memory that a copy reads or writes must exist until the copy has completed, and only copies of pinned
+ * memory overlap with other work.
+ *
+ * Calls on one stream are ordered as they arrive.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -94,9 +96,9 @@ RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_mem
 RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
 
 /** Unregisters memory; `p` is the address that was passed to rill_host_register. May block: waits for the work
- *  submitted to all devices of the backend, and for held work that may use the memory (its copies and fills, kernels
- *  and host calls). The event that holds such a stream must therefore be recorded before the call or by another
- *  thread.
+ *  submitted to all devices of the backend, and for held work that may use the memory (copies and fills of it, and
+ *  all kernels and host calls). An event that holds such work must therefore be recorded before the call or by
+ *  another thread.
  *
  *  Errors:  NOT_FOUND (not registered, or NULL), INVALID_ARGUMENT (an address inside a registered range; called in a
  *           host call), DEVICE_LOST, BACKEND.
@@ -108,7 +110,6 @@ RILL_API rill_status rill_host_unregister(void *p);
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not allocated by rill), INVALID_ARGUMENT (memory of another
  *           kind), WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync. */
 RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
 
@@ -165,18 +166,16 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL; in a host call, a copy that would block),
  *           OUT_OF_RANGE, NOT_FOUND (pool memory that is not allocated), WRONG_BACKEND (device or managed memory of
  *           another backend), OUT_OF_MEMORY (on a held stream or on the CPU), DEVICE_LOST, BACKEND.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpyAsync, hipMemcpyAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
 /** Copies `height` rows of `width` bytes, as work of the stream. Bytes between rows are not changed. A pitch is the
  *  distance in bytes from the start of one row to the start of the next. Has no effect if the width or height is 0.
  *
- *  Otherwise like rill_copy_async, where the range of each side extends from its first byte to its last.
+ *  Otherwise like rill_copy_async. On each side, the range extends from the first byte to the last.
  *
  *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also if a pitch is less than the width, OUT_OF_RANGE also if
  *           sizes overflow.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src,
                                                        size_t src_pitch, size_t width, size_t height);
@@ -186,7 +185,7 @@ typedef struct rill_copy_3d {
   size_t struct_size;
   void *dst;
   const void *src;
-  size_t dst_pitch, dst_slice_pitch; /**< bytes from row to row, and from slice to slice: at least `height` pitches */
+  size_t dst_pitch, dst_slice_pitch; /**< bytes from row to row; from slice to slice, >= height * dst_pitch */
   size_t src_pitch, src_slice_pitch; /**< as above, for the source; slice pitches are ignored if depth is 1 */
   size_t width, height, depth;       /**< bytes, rows, slices */
 } rill_copy_3d;
@@ -198,7 +197,6 @@ typedef struct rill_copy_3d {
  *
  *  Errors:  those of rill_copy_2d_async; INVALID_ARGUMENT also if a slice pitch is less than the rows of a slice, or
  *           if the struct is invalid.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy);
 
@@ -206,19 +204,17 @@ RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const
  *  the call; `dst` must be aligned to the pattern size. Has no effect if `count` is 0.
  *
  *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also for a wrong pattern size or alignment.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemsetD8Async, cuMemsetD16Async, cuMemsetD32Async, hipMemsetD32Async. */
 RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern,
                                                     size_t pattern_size, size_t count);
 
 /** Writes `height` rows of `width` copies of a pattern, as work of the stream. Bytes between rows are not changed.
  *  The pitch is the distance in bytes from the start of one row to the start of the next, a multiple of the pattern
- *  size. Has no effect if the width or height is 0. Otherwise like rill_fill_async, where the range extends from the
- *  first byte to the last.
+ *  size. Has no effect if the width or height is 0. Otherwise like rill_fill_async. The range extends from the first
+ *  byte to the last.
  *
  *  Errors:  those of rill_fill_async; INVALID_ARGUMENT also if the pitch is less than a row, OUT_OF_RANGE also if
  *           sizes overflow.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemsetD2D8Async, cuMemsetD2D16Async, cuMemsetD2D32Async, hipMemset2DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch,
                                                        const void *pattern, size_t pattern_size, size_t width,

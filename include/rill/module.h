@@ -10,8 +10,8 @@
  *     rill_bundle_preload(device, &saxpy_bundle);                      // at startup, to make the first launch fast
  *     rill_bundle_unload(&saxpy_bundle);                               // before its library is closed
  *
- * The thing people get wrong: a bundle is memory of the program or library that contains it. Unload the bundle of a
- * plugin before dlclose; otherwise a library that is later mapped at the same address would be mistaken for it.
+ * Pitfall: a bundle is memory of the program or library that contains it. Unload the bundle of a plugin before
+ * dlclose; otherwise a library that is later mapped at the same address would be mistaken for it.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -47,9 +47,10 @@ RILL_API RILL_NODISCARD rill_status rill_module_load_image(rill_device device, c
  *  Like:    cuFuncLoad, CUDA_MODULE_LOADING=EAGER. */
 RILL_API RILL_NODISCARD rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle);
 
-/** Unloads a bundle from every device. Code that launches by reference or rill_bundle_preload loaded is unloaded once
- *  the work that uses it has completed; the call does not wait. The caller's modules and kernels remain valid until
- *  they are released, and do not need the bundle. A later load or launch by reference loads the bundle again.
+/** Unloads a bundle from every device. The code that rill_bundle_preload or launches by reference have loaded is
+ *  unloaded once the work that uses it has completed; the call does not wait. The caller's modules and kernels remain
+ *  valid until they are released, and do not need the bundle. A later load or launch by reference loads the bundle
+ *  again.
  *
  *  Call it before the library that contains the bundle is closed, while no other call uses the bundle or a reference
  *  to it. Has no effect if the bundle is not loaded.
@@ -61,8 +62,8 @@ RILL_API RILL_NODISCARD rill_status rill_bundle_unload(const rill_bundle *bundle
 /** Returns the address and size in bytes of a `__constant__` or `__device__` variable of a module.  `size` may be
  *  NULL.
  *
- *  The address is device memory, for copies, fills and kernels, and is valid as long as the module. A variable that
- *  no kernel uses may have been removed by the compiler; it is then NOT_FOUND.
+ *  The address is device memory, for copies, fills and kernels, and is valid as long as the module. The compiler may
+ *  have removed a variable that no kernel uses; the call then returns NOT_FOUND.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuModuleGetGlobal, hipModuleGetGlobal. */

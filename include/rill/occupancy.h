@@ -5,9 +5,9 @@
  *     rill_launch launch = rill_launch_1d(n, threads);
  *
  * The blocks on a compute unit share its registers, shared memory and thread slots. The results come from the driver
- * and hold for one device. On the CPU a compute unit is a processor, which runs one block at a time.
+ * and apply to the kernel's device only. On the CPU a compute unit is a processor, which runs one block at a time.
  *
- * The thing people get wrong: the highest occupancy is not always the fastest. A kernel with few large blocks may be
+ * Pitfall: the highest occupancy does not always give the shortest run time. A kernel with few large blocks may be
  * faster.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.

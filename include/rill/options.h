@@ -12,7 +12,7 @@
 #ifdef __cplusplus
 
 namespace rill_options_detail {
-/* The value for one field, stored later. */
+/* The value for one field, which in_place stores in the struct. */
 template <auto Field, class Value> struct setting { Value value; };
 
 /* Represents a field of the options. Assigning to it returns a setting. */
@@ -20,7 +20,7 @@ template <class Value, auto Field> struct field {
   constexpr setting<Field, Value> operator=(Value value) const { return { value }; }
 };
 
-struct fields {}; /* with no fields: no setting */
+struct fields {}; /* an empty list of settings */
 
 template <class T> struct in_place {
   T value;

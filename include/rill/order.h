@@ -2,16 +2,15 @@
  *
  * With RILL_CHECK=order in the environment, rill reports unordered work that uses the same memory
  * (docs/guides/DIAGNOSE.md). rill knows the exact bytes of copies and fills. For kernels it knows only the
- * allocations in their arguments, and it does not see loads and stores of the host. A program can declare these
- * accesses. Without the check a declaration costs one branch.
+ * allocations to which their arguments point, and it does not see loads and stores of the host. A program can declare
+ * these accesses. Without the check a declaration costs one branch.
  *
  *     rill_order_access(stream, half, bytes, RILL_ORDER_WRITE, "first half");  // of the kernel launched before
  *     ...
  *     rill_order_host_access(staging, bytes, RILL_ORDER_WRITE, "next batch");
  *     memcpy(staging, batch, bytes);
  *
- * The thing people get wrong: a declaration must be exact. rill treats a declared range as an access to every byte of
- * it.
+ * Pitfall: a declaration must be exact. rill treats a declared range as an access to every byte of it.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -37,7 +36,8 @@ enum { RILL_ORDER_READ = 1, RILL_ORDER_WRITE = 2 };
 RILL_API rill_status rill_order_access(rill_stream stream, const void *p, size_t size, uint32_t access,
                                        const char *label);
 
-/** Declares that the host accesses the memory now, after everything it has waited for.
+/** Declares that the host accesses the memory now. The access is ordered after all work for which the host has
+ *  waited.
  *
  *  Errors:  INVALID_ARGUMENT (NULL, access), OUT_OF_RANGE (past the end of the address space).
  *  Like:    nothing. */

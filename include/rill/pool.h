@@ -14,8 +14,8 @@
  * has reached the allocation, for example after a synchronize, because earlier work of the stream may still use the
  * memory.
  *
- * The thing people get wrong: rill_free_async declares that all uses are ordered before this point of its stream.
- * Record any other use on another stream with rill_memory_record_use, or the memory is reused too early.
+ * Pitfall: rill_free_async declares that all uses are ordered before this point of its stream. Record any other use
+ * on another stream with rill_memory_record_use, or the memory is reused too early.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -115,8 +115,9 @@ RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
 RILL_API rill_status rill_pool_release(rill_pool pool);
 
 /** Allocates like rill_alloc_async, from this pool. A pool with a limit records a point of the stream at each free,
- *  so another stream that reuses the memory waits for no later work. A pool without a limit records such points only
- *  after memory has run out. Before that, a stream that reuses memory may wait for a later point.
+ *  so another stream that reuses the memory waits only for work before the free. A pool without a limit records such
+ *  points only after memory has run out. Before that, a stream that reuses memory may also wait for work after the
+ *  free.
  *
  *  Errors:  those of rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND. OUT_OF_MEMORY also if the limit would be exceeded.
  *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync. */

@@ -11,8 +11,8 @@
  *
  * There are two kinds of types. Owning types (stream, event, pool, graph, buffer ...) hold one reference each. They
  * can be moved, and share() creates another owner. Borrowed types (stream_ref, event_ref, device ...) are the
- * parameter types of functions; they convert from an owning object or from a handle of the C interface. To call the C
- * interface, pass handle().
+ * parameter types of functions; an owning object, or a handle of the C interface, converts to them implicitly. To
+ * call the C interface, pass handle().
  *
  * There are two modes. With exceptions, a call that fails throws rill::error. Without exceptions (-fno-exceptions, or
  * RILL_CPP_RESULTS defined before the include), it returns a result. outcome<T> is T in the first mode and result<T>
@@ -21,8 +21,8 @@
  *
  * Destructors never throw. They do not block unless their comment says so.
  *
- * The thing people get wrong: a call submits work and returns before the work is done. Host memory used by a copy,
- * such as a std::vector, must stay valid until the stream is synchronized.
+ * Pitfall: a call submits work and returns before the work is done. Host memory used by a copy, such as a
+ * std::vector, must stay valid until the stream is synchronized.
  */
 #ifndef RILL_RILL_HPP
 #define RILL_RILL_HPP

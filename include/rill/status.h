@@ -1,14 +1,14 @@
 /* rill/status.h: status codes, and the reason for the last failure.
  *
  * Every call that can fail returns a rill_status and stores its result through its last pointer argument. After a
- * failure that argument holds null, 0 or false, and nothing was partly enqueued. The calling thread can ask for the
- * reason:
+ * failure this argument holds null, 0 or false, and no part of the call's work is enqueued. The calling thread can
+ * ask for the reason:
  *
  *     if (rill_stream_synchronize(stream) != RILL_OK) {
  *       fprintf(stderr, "%s\n", rill_last_error_text());
  *     }
  *
- * The thing people get wrong: success does not change the last error. Check the status first.
+ * Pitfall: success does not change the last error. Check the status first.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */

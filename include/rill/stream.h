@@ -12,8 +12,10 @@
  *     rill_stream_launch(compute, kernel, &launch, RILL_ARGS(n, device_memory));
  *     rill_stream_synchronize(compute);
  *
- * The thing people get wrong: a wait uses the point that the event marks when the wait is called. Recording the event
- * again later does not affect earlier waits.
+ * Pitfall: a wait uses the point that the event marks when the wait is called. Recording the event again later does
+ * not affect earlier waits.
+ *
+ * Calls on one stream are ordered as they arrive.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -154,7 +156,6 @@ RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t 
  *           held stream that would wait for itself: the text names the cycle), WRONG_DEVICE,
  *           WRONG_BACKEND, CAPTURE_ACTIVE (the stream is capturing, and other streams are held for the event),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuEventRecord, hipEventRecord, warp.Stream.record_event. */
 RILL_API RILL_NODISCARD rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags);
 
@@ -171,15 +172,15 @@ RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream str
  *  later does not affect it. The event can belong to another device of the same backend, and can be released right
  *  after the call.
  *
- *  If the event was never recorded, the stream is held: later work is checked and copied as usual, and the call that
- *  records the event submits it to the device. RILL_WAIT_* flags select another behaviour. If the event is released
- *  unrecorded, the held work fails with NOT_RECORDED: host calls receive the status, the stream's next synchronize
- *  returns it once, and the stream remains usable.
+ *  If the event was never recorded, the stream is held: later work is checked and its arguments are copied as usual,
+ *  but the work is submitted to the device by the call that records the event. RILL_WAIT_* flags select another
+ *  behaviour. If the event is released unrecorded, the held work fails with NOT_RECORDED: host calls receive the
+ *  status, the stream's next synchronize returns it once, and the stream remains usable.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND, NOT_RECORDED (RILL_WAIT_MUST_BE_RECORDED;
  *           or the stream cannot be held because it is capturing, imported, or its native handle was returned),
- *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND, or the status with which the recorded work failed while it was held.
- *  Threads: any; calls on one stream are ordered as they arrive.
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND, or the status with which the work that the event marks failed while
+ *           it was held.
  *  Like:    cuStreamWaitEvent, hipStreamWaitEvent, warp.Stream.wait_event. */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags);
 
@@ -209,12 +210,13 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted;
  *           every later call also reports it), CHECK (the work is done, but RILL_CHECK=memory found a mistake),
- *           BACKEND, or once the status with which held work failed.
+ *           BACKEND, or the status with which held work failed, which is returned only once.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
 
-/** Blocks like rill_stream_synchronize, but no longer than about `ns` nanoseconds. Never times out earlier.
+/** Blocks like rill_stream_synchronize, but for about `ns` nanoseconds at most. Never times out before `ns`
+ *  nanoseconds have passed.
  *
  *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream remains usable; for a held stream the text names
  *           the event that holds it, and the chain of waits that leads to that event).
@@ -242,7 +244,6 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
  *           does not run), BACKEND.
- *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback. */
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 

@@ -13,8 +13,8 @@
  * `rill trace -o step.json -- program` or RILL_TIMELINE=step.json in the environment traces a whole program without
  * changes.
  *
- * The thing people get wrong: a trace is not a benchmark. Submitting an operation takes one or two microseconds
- * longer. Compare durations within a trace, and measure speed without it.
+ * Pitfall: a trace is not a benchmark. Submitting an operation takes one or two microseconds longer. Compare
+ * durations within a trace, and measure speed without it.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */

@@ -10,8 +10,8 @@
  *
  * To add nodes, call the C interface: rill_graph_add_kernel(graph.handle(), ...).
  *
- * The thing people get wrong: captured work has not run when the capture ends. Buffers that the work uses must exist
- * until the last launch of the graph has completed.
+ * Pitfall: captured work has not run when the capture ends. Buffers that the work uses must exist until the last
+ * launch of the graph has completed.
  */
 #ifndef RILL_CPP_GRAPH_HPP
 #define RILL_CPP_GRAPH_HPP

@@ -7,8 +7,7 @@
  *     auto saxpy = module.get_kernel("saxpy");
  *     stream.launch(saxpy, rill::threads(n), n, 2.0f, x, y);                     // checked at the call
  *
- * The thing people get wrong: with a loaded kernel, arguments are not converted. 2.0 is a double; pass 2.0f for a
- * float parameter.
+ * Pitfall: with a loaded kernel, arguments are not converted. 2.0 is a double; pass 2.0f for a float parameter.
  */
 #ifndef RILL_CPP_KERNEL_HPP
 #define RILL_CPP_KERNEL_HPP

@@ -9,9 +9,9 @@
  *     stream.launch(sums_launch, rill::threads(n), n, x, scratch);
  *                                                                      // freed after the launch, without waiting
  *
- * The thing people get wrong: the destructor of an async_buffer frees the memory at the current point of its stream,
- * so all uses must be ordered before this point. For a use on another stream, call record_use or make the buffer's
- * stream wait for the other stream.
+ * Pitfall: the destructor of an async_buffer frees the memory at the current point of its stream, so all uses must be
+ * ordered before this point. For a use on another stream, call record_use or make the buffer's stream wait for the
+ * other stream.
  */
 #ifndef RILL_CPP_MEMORY_HPP
 #define RILL_CPP_MEMORY_HPP

@@ -5,8 +5,8 @@
  *
  *     if (auto done = stream.synchronize(); !done) std::puts(done.text());  // without
  *
- * The thing people get wrong: the strings of a result's error() belong to the thread and are valid until its next
- * failing call. The strings of an exception are valid as long as the exception.
+ * Pitfall: the strings of a result's error() belong to the thread and are valid until its next failing call. The
+ * strings of an exception are valid as long as the exception.
  */
 #ifndef RILL_CPP_OUTCOME_HPP
 #define RILL_CPP_OUTCOME_HPP

@@ -5,8 +5,8 @@
  *     rill_stream theirs = ours.release();       // for C code that calls rill_stream_release
  *     rill::stream back = rill::stream::adopt(theirs);
  *
- * The thing people get wrong: adopt takes over a reference. If other code releases the handle, use the borrowed type
- * (stream_ref) instead; functions take borrowed types.
+ * Pitfall: adopt takes over a reference. If other code releases the handle, use the borrowed type (stream_ref)
+ * instead; functions take borrowed types.
  */
 #ifndef RILL_CPP_OWNED_HPP
 #define RILL_CPP_OWNED_HPP

@@ -6,11 +6,11 @@
  *     stream.copy(host, x);                       // as fast as for other pinned memory
  *
  * pool_resource creates its own stream, on which nothing else runs. stream_resource uses a stream of the program:
- * memory that a container frees is reused only after the work submitted to this stream by then.
+ * memory that a container frees is reused only after all work that was submitted to this stream before the free.
  *
- * The thing people get wrong: a container frees its memory when it is destroyed. With pool_resource, all work that
- * uses the memory must be done by then or be recorded with rill_memory_record_use. With stream_resource, this applies
- * only to work on other streams.
+ * Pitfall: a container frees its memory when it is destroyed. With pool_resource, all work that uses the memory must
+ * be done before then or be recorded with rill_memory_record_use. With stream_resource, this applies only to work on
+ * other streams.
  */
 #ifndef RILL_CPP_RESOURCE_HPP
 #define RILL_CPP_RESOURCE_HPP

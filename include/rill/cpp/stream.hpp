@@ -9,8 +9,8 @@
  *     compute.launch(scale_launch, rill::threads(n), n, 2.0f, x);
  *     if (!compute.synchronize_for(5s)) ...
  *
- * The thing people get wrong: a lambda passed to host_call runs later, on another thread, and must not call rill.
- * Objects that it captures by reference must live until then.
+ * Pitfall: a lambda passed to host_call runs later, on another thread, and must not call rill. Objects that it
+ * captures by reference must live until then.
  */
 #ifndef RILL_CPP_STREAM_HPP
 #define RILL_CPP_STREAM_HPP
@@ -184,7 +184,7 @@ template <class F> void host_call_delete(void *user) noexcept { delete static_ca
 
 class stream_calls : public handle_base<rill_stream> {
 public:
-  /* Order. */
+  /* Ordering. */
 
   /** Records the event, which then marks the work submitted so far. */
   outcome<> record(event_ref event, std::uint32_t flags = 0) const {
@@ -205,7 +205,7 @@ public:
   outcome<> wait(rill_stream other) const { return give(rill_stream_wait_stream(handle_, other)); }
   outcome<> wait(rill::device device) const { return give(rill_stream_wait_device(handle_, device.handle())); }
 
-  /* Waits and calls of the host. */
+  /* Host waits and host calls. */
 
   /** Blocks until all work submitted so far is done. */
   outcome<> synchronize() const { return give(rill_stream_synchronize(handle_)); }

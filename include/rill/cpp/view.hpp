@@ -5,8 +5,8 @@
  * Any lvalue that has data() and size() converts to a view: a buffer, a std::vector, a std::array, another view. A
  * view owns nothing.
  *
- * The thing people get wrong: a view does not know where its memory is. The host can index a view of host, pinned or
- * managed memory, but not a view of GPU memory.
+ * Pitfall: a view does not know where its memory is. The host can index a view of host, pinned or managed memory, but
+ * not a view of GPU memory.
  */
 #ifndef RILL_CPP_VIEW_HPP
 #define RILL_CPP_VIEW_HPP

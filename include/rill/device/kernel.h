@@ -41,9 +41,9 @@
  * Parameters have C types, so that C programs can pass them.  The name of a kernel is the name of a C function, so it
  * must not be the name of another function that the compiler knows (clock, index).
  *
- * The thing people get wrong: a launch is rounded up to whole blocks, so a kernel must compare its index with n.  On
- * the CPU the threads of a block without barriers run one after another, so a thread that polls for another thread of
- * its block never returns.
+ * Pitfall: a launch is rounded up to whole blocks, so a kernel must compare its index with n. On the CPU the threads
+ * of a block without barriers run one after another, so a thread that polls for another thread of its block never
+ * returns.
  *
  * Rounding: products and sums are never fused on the CPU.  GPU compilers fuse them unless rillcc is called with
  * `--fp-contract off`.  Use fmaf where fusing matters.
