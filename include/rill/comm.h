@@ -21,13 +21,13 @@
  * (rill/comm_mpi.h).
  *
  * Deadlines. With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
- * front of its stream ends the communicator. So does a fault that the engine detects. The next synchronize of every
- * stream with a pending operation fails with the cause, and so does every later call on the communicator. Release the
- * communicator and create another one with a new id. On a GPU, later work of such a stream still runs, on buffers of
- * undefined contents. On the CPU, this work is dropped, like held work whose event is released unrecorded. Without a
- * deadline, a dead rank is noticed in a later call or never. The error text names the operation, the rank, and the
- * number of the operation on that rank (from 1). It lists the ranks of the same process that the operation waits for.
- * Local ranks fail together, with the same text.
+ * front of its stream ends the communicator. A fault that the engine detects also ends the communicator. The next
+ * synchronize of every stream with a pending operation fails with the cause. Every later call on the communicator
+ * also fails with the cause. Release the communicator and create another one with a new id. On a GPU, later work of
+ * such a stream still runs, on buffers of undefined contents. On the CPU, this work is dropped, like held work whose
+ * event is released unrecorded. Without a deadline, a dead rank is noticed in a later call or never. The error text
+ * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks of the
+ * same process that the operation waits for. Local ranks fail together, with the same text.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or
  * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. (Only a deadline

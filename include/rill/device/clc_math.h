@@ -3,8 +3,9 @@
  * (RILL_CLC_MATH).
  *
  * libclc has a function for each type, with its C++ mangled name: _Z3expf is exp(float). docs/reference/KERNELS.md
- * lists their accuracy. They are declared before the C++ library's functions of the same names. Otherwise the
- * compiler would also use those functions on the device, and turn them into the fast instructions of the GPU.
+ * lists their accuracy. libclc's functions are declared before the C++ library's functions of the same names.
+ * Otherwise the compiler would use the latter on the device as well, and turn them into the fast instructions of the
+ * GPU.
  */
 #ifndef RILL_DEVICE_CLC_MATH_H
 #define RILL_DEVICE_CLC_MATH_H

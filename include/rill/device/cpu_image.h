@@ -80,7 +80,7 @@ typedef struct rill_cpu_services {
   /** Exchanges values among the lanes of `mask`, which includes the caller. Returns when each of these lanes that has
    *  not exited has called it with the same mask. Other lanes of the warp may be elsewhere. */
   const rill_cpu_warp *(*exchange_among)(uint64_t value, uint64_t mask);
-  /** Returns the lanes of the warp that call it at the same place as the caller, including lanes that arrive before
+  /** Returns the lanes of the warp that call this function at the same place as the caller. Lanes can arrive until
    *  all threads of the block wait. */
   uint64_t (*active)(const void *place);
 

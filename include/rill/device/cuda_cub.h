@@ -6,7 +6,7 @@
  *     const float sum = reduce(temp).Sum(x[i]);     // in thread 0
  *
  *   BlockReduce  Sum Reduce: of a value or an array of each thread, of the first num_valid values; in thread 0
- *   BlockScan    InclusiveSum ExclusiveSum InclusiveScan ExclusiveScan: the same, with an initial value, the block's
+ *   BlockScan    InclusiveSum ExclusiveSum InclusiveScan ExclusiveScan: also with an initial value, the block's
  *                aggregate, or a function that returns the prefix of a block
  *   WarpReduce   Sum Reduce: among 1, 2, 4, 8, 16 or 32 lanes; in the first lane
  *   WarpScan     the functions of BlockScan for a value, and Broadcast

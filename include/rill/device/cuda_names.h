@@ -7,7 +7,7 @@
  *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
  *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad __dp4a umin umax __trap __nanosleep clock64
  *   __vadd2 __vadd4 __vmaxs4 __vcmpeq4 ... on the halves and bytes of a word     rill/device/cuda_simd.h
- *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
+ *   __float_as_int and related functions, __float2int_rn, __int2float_rz and their other forms
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h; hipcc lacks __nv_bfloat16
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads, thread_group     rill/device/cuda_groups.h
@@ -23,7 +23,7 @@
  * ballots refer to the half.  As in CUDA, the lanes of a mask that have not exited must make the same call, and other
  * lanes may be elsewhere.  A mask can be any set of lanes that contains the caller.
  *
- * With nvcc these are NVIDIA's own functions, except __reduce_add_sync and its family before sm_80.
+ * With nvcc these are NVIDIA's own functions, except __reduce_add_sync and related functions before sm_80.
  */
 #ifndef RILL_DEVICE_CUDA_NAMES_H
 #define RILL_DEVICE_CUDA_NAMES_H

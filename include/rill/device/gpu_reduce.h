@@ -14,7 +14,7 @@ static __device__ __forceinline__ T rill_reduce_lanes_(T v, unsigned long long l
     return v;
   }
   for (unsigned step = 1; step < lanes; step *= 2) {
-    /* Any lane of the other group has its result. */
+    /* Every lane of the other group has the result of that group. */
     unsigned from = lane ^ step;
     const unsigned first = from & ~(step - 1);
     if ((live >> from & 1) == 0)

@@ -1,8 +1,9 @@
 /* rill/device/hip_freestanding.h: the definitions that the HIP headers would provide, for `clang -x hip -nogpulib
  * -nogpuinc`. Included by rill/device/on_hip.h.
  *
- * Everything here is a compiler builtin that becomes instructions by itself. Functions that need a library (sinf,
- * expf, powf and the like) are in rill/device/clc_math.h if libclc is installed; otherwise only hipcc has them.
+ * Everything here is a compiler builtin that is compiled to instructions and needs no library. Functions that need a
+ * library (sinf, expf, powf and the like) are in rill/device/clc_math.h if libclc is installed; otherwise only hipcc
+ * has them.
  */
 #ifndef RILL_DEVICE_HIP_FREESTANDING_H
 #define RILL_DEVICE_HIP_FREESTANDING_H

@@ -5,7 +5,7 @@
  * The compiler's -fsanitize=thread calls a function before each memory access. These functions are defined here, and
  * the sanitizer's own library is not used. Between two barriers, two accesses of different threads to the same bytes
  * are a race if one is a write and not both are atomic, unless the threads call a function of their warp in between.
- * Writes of the same value are not a race, because CUDA allows them. The library knows the valid memory.
+ * Writes of the same value are not a race, because CUDA allows them. rill's library knows which memory is valid.
  * rillcc_lib/sites.py creates the table that maps return addresses to source lines.
  *
  * A block runs on one worker, and its fibers switch only where they wait. The state is therefore thread-local and
@@ -39,7 +39,7 @@ enum { RILL_CHECK_WRITES_ = 1, RILL_CHECK_ATOMIC_ = 2, RILL_CHECK_RECORDS_ = 4, 
 /* An access to some of the 8 bytes of a cell; empty if it has no site. */
 struct rill_check_record {
   const rill_check_site *site;
-  uint32_t in_warp; /* number of warp functions called before, in sequence */
+  uint32_t in_warp; /* sequence number of the last warp function of the thread; 0: none */
   uint16_t thread;
   uint8_t kind, bytes;
 };
@@ -62,7 +62,7 @@ static thread_local struct {
   uint32_t block, threads;
   uintptr_t stacks[RILL_CPU_MAX_THREADS]; /* start of each thread's stack */
   uint32_t barriers[RILL_CPU_MAX_THREADS], arrived[RILL_CPU_MAX_THREADS];
-  uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* the latter: at the last arrival */
+  uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* the second: at the last arrival */
   rill_check_meeting barrier, warps[RILL_CPU_MAX_THREADS / 32];
   struct {
     const unsigned char *at;
@@ -281,8 +281,8 @@ RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_
   rill_check_found(site, text);
 }
 
-/* Called before a barrier or a function of the thread's warp. Lanes must be at the same line only if all lanes take
- * part. */
+/* Called before a barrier or a function of the thread's warp. Lanes need to be at the same line only if all lanes
+ * must take part. */
 __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_warp, bool all_lanes) {
   const uint32_t thread = rill_check_thread();
   rill_check_settle();

@@ -10,7 +10,7 @@
 /* Values in `next`: a region, with WAITS if the thread must wait for others before it continues, or ENDED. */
 enum { RILL_SCHED_WAITS = 0x8000, RILL_SCHED_ACTS = 0x4000, RILL_SCHED_ENDED = 0xffff, RILL_SCHED_NUMBER = 0x3fff };
 /* Conditions for entering a region: none (FREE), the block at any barrier, the lanes of a warp, or those lanes of the
- * warp that can arrive (ANY). TOGETHER: all threads must be there. */
+ * warp that can arrive (ANY). TOGETHER: all threads must have arrived. */
 enum {
   RILL_SCHED_FREE = 0,
   RILL_SCHED_BARRIER = 1,
@@ -64,7 +64,7 @@ RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool
 /* Returns the array that selects the threads that take part; nullptr selects all. */
 RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *all) { return *all ? nullptr : next; }
 /* Returns whether the range consists of whole warps whose lanes are all in the same call. Lanes with different masks
- * may be in different iterations of a loop. Without masks the call is one of the whole warp. */
+ * may be in different iterations of a loop. Without masks, all lanes of the warp make the call. */
 RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads, const uint32_t *masks) {
   if (first % 32 != 0 || (end % 32 != 0 && end != threads)) return 0;
   bool same = true;
@@ -72,7 +72,7 @@ RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned t
     for (unsigned t = first; t < end; t++) same &= masks[t] == masks[t & ~31u];
   return same;
 }
-/* Returns whether first to end are whole warps and contain all threads that have not exited. */
+/* Returns whether the threads from first to end are whole warps and contain all threads that have not exited. */
 RILL_USED_ unsigned rill_sched_full_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
                                           const bool *all) {
   if (first % 32 != 0 || end % 32 != 0) return 0;

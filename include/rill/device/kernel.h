@@ -11,7 +11,7 @@
  *         y[i] = a * x[i] + y[i];
  *     }
  *
- * Available on all three (docs/reference/KERNELS.md is the full description):
+ * Available on CUDA, HIP and the CPU (docs/reference/KERNELS.md is the full description):
  *
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     a kernel whose blocks have at most that many threads
@@ -20,7 +20,7 @@
  *   RILL_KERNEL_INSTANCE(name, kernel<float, 4>);     names an instance of a template, or any kernel
  *   __global__ void kernel(params...) { body }        a kernel in CUDA and HIP syntax, found by its own name
  *   RILL_ON_CPU RILL_ON_CUDA RILL_ON_HIP              1 for the target being compiled, otherwise 0
- *   RILL_DYNAMIC_SHARED(float, tile);                 a `float *tile` to the shared_mem_bytes of the launch
+ *   RILL_DYNAMIC_SHARED(float, tile);                 declares `float *tile`, the shared_mem_bytes of the launch
  *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__ __align__
  *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
  *   __syncthreads __syncthreads_count _and _or __threadfence_block __threadfence __threadfence_system
