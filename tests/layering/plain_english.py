@@ -1,5 +1,4 @@
-"""Patterns of translated English, with what to write instead.  Each is searched in the pages of DOCUMENTS and in the
-other folders that its line names, which are free of it: add a folder to the line when its text has been rewritten.
+"""Patterns of translated English, with what to write instead, searched in FOLDERS.
 
 check_words.py searches files, check_commits.py subjects of commits.
 """
@@ -8,11 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-DOCUMENTS = ("docs/guides", "docs/reference", "docs/README.md")
-ENTRY = ("README.md", "CONTRIBUTING.md")
-RESULTS = ("docs/results", "docs/PERFORMANCE.md")
-LIBRARY = ("core", "backends")
-BACKENDS = tuple(f"backends/{name}" for name in "cpu cuda gpu hip".split())
+FOLDERS = ("docs", "include", "core", "backends", "README.md", "CONTRIBUTING.md")
 
 OWNER = r"(rill|CUDA|HIP|NVIDIA|AMD|the (driver|vendor|library|program|caller|user)|others?)(s'|'s)"
 
@@ -21,7 +16,6 @@ class Pattern(NamedTuple):
     words: str  # a space is any white space
     example: str
     instead: str
-    more: tuple[str, ...]  # where else it is searched
 
     def compile(self) -> re.Pattern[str]:
         # In a comment of C a line begins with an asterisk.
@@ -30,51 +24,51 @@ class Pattern(NamedTuple):
 
 PATTERNS = (
     Pattern(r", too(?=[.;:,)]|$)", "an event that was only signaled, too.",
-            '"also" before the verb, or "including"', (*ENTRY, "docs/results", *LIBRARY)),
+            '"also" before the verb, or "including"'),
     Pattern(r"\b(has|have|had|is|are) gone\b", "when the last reference has gone",
-            "destroyed, freed, released, ended", (*ENTRY, "docs/results", "core", *BACKENDS)),
+            "destroyed, freed, released, ended"),
     Pattern(r"\b(is|are|was) had\b", "alignment is had by asking for more",
-            "obtained", (*ENTRY, *RESULTS, "include", *LIBRARY, "kernels")),
+            "obtained"),
     Pattern(r"\bso (is|are|does|do|was) (?!not )", "and so is the file",
-            "a sentence with its own subject", (*ENTRY, "docs/PERFORMANCE.md", *LIBRARY)),
+            "a sentence with its own subject"),
     Pattern(rf"\bof {OWNER}(?=[.,;:)]| own[.,;:)])", "a handle of rill's.",
-            "the possessive before its noun: rill's own", (*ENTRY, *LIBRARY)),
+            "the possessive before its noun: rill's own"),
     Pattern(r"\bg[ai]v(e|es|en|ing) (\w+ ){0,3}back\b", "gives the memory back",
-            "return, free", (*ENTRY, *RESULTS, *LIBRARY)),
+            "return, free"),
     Pattern(r"`rill_\w+`( \([^)]*\))? gives?\b(?! a node)", "`rill_stream_native` gives the stream",
-            "returns", (*ENTRY, "docs", *LIBRARY)),
+            "returns"),
     Pattern(r"\bgives? `[A-Z_]{5,}`", "it gives `NOT_READY`",
-            "returns", (*ENTRY, *RESULTS, *LIBRARY)),
+            "returns"),
     Pattern(r"\bfor ever\b", "waits for ever",
-            "always, without limit; a wait deadlocks", (*ENTRY, *RESULTS, *LIBRARY)),
+            "always, without limit; a wait deadlocks"),
     Pattern(r"\bas ever\b", "waits as ever",
-            "as usual", (*ENTRY, "docs", *LIBRARY)),
+            "as usual"),
     Pattern(r"\b(who|nobody|everybody|whoever) waits?\b", "who waits is woken",
-            "the thread, the program, the caller", (*ENTRY, *RESULTS, "core", *BACKENDS)),
+            "the thread, the program, the caller"),
     Pattern(r"\banew\b", "is made anew",
-            "again", (*ENTRY, "docs/PERFORMANCE.md", *LIBRARY)),
+            "again"),
     Pattern(r"\bhears? (of|nothing)\b", "the driver hears nothing",
-            "is notified, receives", (*ENTRY, "docs", *LIBRARY)),
+            "is notified, receives"),
     Pattern(r"\bgo(es)? on(?=[.,;:)]| and\b| after\b| working\b)", "the stream goes on.",
-            "continues, stays usable", (*ENTRY, *RESULTS, *LIBRARY)),
+            "continues, stays usable"),
     Pattern(r"\b(if|where|when) (it|that|this|they|one) (is|are) there\b", "if it is there",
-            "exists, is installed", (*ENTRY, *RESULTS, *LIBRARY)),
+            "exists, is installed"),
     Pattern(r"\b(is|are) (looked at|asked about)\b", "handles are looked at first",
-            "inspected, checked, queried", (*ENTRY, *LIBRARY)),
+            "inspected, checked, queried"),
     Pattern(r"\bquestions? about\b", "a question about an event",
-            "query", (*ENTRY, *RESULTS, "include", *LIBRARY)),
+            "query"),
     Pattern(r"\bcomes? to lie\b", "comes to lie at the same address",
-            "is mapped, is placed", (*ENTRY, "docs", *LIBRARY)),
+            "is mapped, is placed"),
     Pattern(r"\bthreads? (that )?(may )?meet\b", "where threads meet",
-            "synchronize", (*ENTRY, *RESULTS, *LIBRARY)),
+            "synchronize"),
     Pattern(r"(?:^|^- |[.:;] )What (?!to\b)[^?]{0,200}?[.;:]", "What is shared: nothing.",
-            "the noun as the subject", ("core", *BACKENDS)),
+            "the noun as the subject"),
     Pattern(r"(?:^|^- |[.:;] )Where (?!to\b)[^?]{0,200}?, ", "Where there is none, it fails",
-            '"if", and the condition before its consequence', LIBRARY),
+            '"if", and the condition before its consequence'),
     Pattern(r"\bnobody's\b", "is nobody's promise",
-            "borrowed; unspecified", (*ENTRY, "docs", *LIBRARY)),
+            "borrowed; unspecified"),
     Pattern(r"\b(and|with) (its|their) (kin|family|like)\b", "`rill_lane` and its family",
-            "related functions", (*ENTRY, "docs", *LIBRARY)),
+            "related functions"),
 )
 
 COMPILED = tuple((pattern.compile(), pattern) for pattern in PATTERNS)
@@ -91,7 +85,7 @@ def without_code(text: str) -> str:
 
 def found_in(name: str, text: str) -> Iterator[str]:
     """What to write instead, for each pattern in the text of a file."""
-    searched = [(regex, pattern) for regex, pattern in COMPILED if is_in(name, (*DOCUMENTS, *pattern.more))]
+    searched = [(regex, pattern) for regex, pattern in COMPILED if is_in(name, FOLDERS)]
     text = without_code(text) if searched and name.endswith(".md") else text
     for regex, pattern in searched:
         for found in regex.finditer(text):
@@ -107,7 +101,7 @@ def found_in_subject(subject: str) -> Iterator[str]:
 
 
 def blind() -> Iterator[str]:
-    """Yields the patterns that do not find their example, on one line or across the lines of a comment of C."""
+    """The patterns that do not find their example, on one line or across the lines of a comment of C."""
     for regex, pattern in COMPILED:
         if not (regex.search(pattern.example) and regex.search(pattern.example.replace(" ", "\n * "))):
             yield f"the pattern {pattern.words} does not find its example: {pattern.example}"

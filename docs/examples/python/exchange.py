@@ -38,7 +38,7 @@ def destroy(capsule):
 
 
 class Array:
-    """N floats of rill's, which from_dlpack of any library takes."""
+    """N floats in memory of rill, for from_dlpack of any library."""
 
     def __init__(self, device, stream):
         self.stream, self.info = stream, rill.device_get_info(device)
