@@ -42,7 +42,7 @@
  * the CPU the operation fails with UNSUPPORTED, and the capture continues without it.
  *
  * Pitfall: an operation uses the native handle of a GPU stream, so a held stream refuses it with NOT_READY, and the
- * stream cannot be held afterwards. On the CPU buffers must be host-accessible. If a process uses several
+ * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
  * communicators at the same time, every process must use them in the same order.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.

@@ -163,7 +163,7 @@ RILL_API RILL_NODISCARD rill_status rill_pool_kind(rill_pool pool, uint32_t *out
 RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
 
 /** Sets the release threshold in bytes. When the host synchronizes with the device, or with a stream or an event
- *  while nothing else runs, unused memory is released to the driver until the pool holds no more than this. With 0
+ *  while nothing else runs, unused memory is released to the driver until the pool holds no more than this. With 0,
  *  memory is never released automatically. rill_pool_trim, and an allocation that would otherwise fail, release
  *  unused memory regardless of the threshold.
  *
