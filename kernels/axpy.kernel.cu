@@ -2,10 +2,11 @@
  *
  *   axpy_f32 axpy_f64
  *
- * Launch: a thread for each 16 bytes (rill_kernels_wide), any block of one dimension; 1024 threads on a GPU.
- * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; x may be y, and
- * they overlap in no other way.
- * Rounding: once, as fma does, whatever the compiler fuses: the same on every device to the last bit.
+ * Launch: one thread for every 16 bytes (rill_kernels_wide), in one-dimensional blocks of any size; on a GPU use 1024
+ * threads.
+ * Limits: n must be at least 1. Arrays may have any alignment; multiples of 16 bytes are fastest. x may be y, but must
+ * not overlap it otherwise.
+ * Rounding: each element is rounded once, by an explicit fma, so the result is bit-identical on every device.
  */
 #include <rill/device/kernel.h>
 

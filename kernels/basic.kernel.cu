@@ -1,18 +1,19 @@
-/* basic.kernel.cu: the small kernels that everything starts with.
+/* basic.kernel.cu: small kernels for tests, tools and first programs.
  *
- * One dimension; any block size; the grid covers n threads (rill_launch_1d).  Threads past n do nothing.
+ * Launch: one dimension, any block size, at least n threads (rill_launch_1d). Further threads do nothing.
  *
  *   fill         x[i] = value
  *   scale        x[i] = a * x[i]
- *   axpy         y[i] = a * x[i] + y[i]      (one rounding or two: rill/device/kernel.h, Rounding)
+ *   axpy         y[i] = a * x[i] + y[i]      (one rounding or two: see Rounding in rill/device/kernel.h)
  *   vector_add   z[i] = x[i] + y[i]
- *   block_sum    sums[b] = the sum of x over block b; a power of two threads a block, and one float of
- *                dynamic shared memory a thread
- *   count_equal  *count += how many x[i] are equal to value
+ *   block_sum    sums[b] = the sum of x over block b; the block size must be a power of two, with one float
+ *                of dynamic shared memory per thread
+ *   count_equal  adds the number of x[i] that equal value to *count
  */
 #include <rill/device/kernel.h>
 
-/* Signed and as wide as a pointer: the host compiler then sees that neighbours are neighbours in memory. */
+/* The index is signed and as wide as a pointer, so that the host compiler can see that neighbouring threads access
+ * adjacent elements. */
 #define GLOBAL_INDEX (static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x)
 
 RILL_KERNEL(fill, int n, float value, float *x) {
@@ -35,7 +36,7 @@ RILL_KERNEL(vector_add, int n, const float *x, const float *y, float *z) {
   if (i < n) z[i] = x[i] + y[i];
 }
 
-/* A tree whose shape depends on the block size alone, so the same on every device to the last bit. */
+/* Adds in a tree whose shape depends only on the block size, so the result is bit-identical on every device. */
 RILL_KERNEL(block_sum, int n, const float *x, float *sums) {
   RILL_DYNAMIC_SHARED(float, partial);
   const ptrdiff_t i = GLOBAL_INDEX;

@@ -1,16 +1,16 @@
-/* copy2d.kernel.cu: copies rows of a picture or a matrix: dst[row * dst_pitch + i] = src[row * src_pitch + i] for i
- * below width and row below height.  Widths and pitches are in elements.
+/* copy2d.kernel.cu: copies the rows of an image or a matrix: dst[row * dst_pitch + i] = src[row * src_pitch + i] for i
+ * below width and row below height. Widths and pitches are in elements.
  *
- *   copy2d_f32 copy2d_f64   elements of 4 and of 8 bytes, whatever they mean
+ *   copy2d_f32 copy2d_f64   elements of any type with 4 or 8 bytes
  *
- * Launch: tiles of a block's width, and four times its height, one tile a block, all in x and row after row of them
- * (rill_kernels_copy2d); any block of two dimensions; 64 x 4 threads on a GPU.
- * Limits: width, height > 0, since no launch is of 0 threads; src and dst do not overlap.
- * Exact: bits are not looked at.
+ * Launch: two-dimensional blocks of any size; on a GPU use 64 x 4 threads. Each block copies a tile that is as wide as
+ * the block and four times as high. All blocks are in x, in row-major order of their tiles (rill_kernels_copy2d).
+ * Limits: width and height must be at least 1. src and dst must not overlap.
+ * Rounding: none; bits are copied unchanged.
  */
 #include <rill/device/kernel.h>
 
-enum { ROWS = 4 }; /* of a thread: so much more is under way at a time */
+enum { ROWS = 4 }; /* per thread; several rows keep more loads in flight */
 
 #define COPY2D(NAME, T, BITS)                                                                                    \
   RILL_KERNEL(NAME, int64_t width, int64_t height, const T *src, int64_t src_pitch, T *dst, int64_t dst_pitch) { \

@@ -2,9 +2,10 @@
  *
  *   fill_f32 fill_f64
  *
- * Launch: a thread for each 16 bytes (rill_kernels_wide), any block of one dimension; 1024 threads on a GPU.
- * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest.
- * Exact: the value arrives as it is, a NaN's payload too.
+ * Launch: one thread for every 16 bytes (rill_kernels_wide), in one-dimensional blocks of any size; on a GPU use 1024
+ * threads.
+ * Limits: n must be at least 1. The array may have any alignment; multiples of 16 bytes are fastest.
+ * Rounding: none; the value is stored unchanged, including the payload of a NaN.
  */
 #include <rill/device/kernel.h>
 

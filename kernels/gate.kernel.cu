@@ -1,15 +1,16 @@
-/* gate.kernel.cu: kernels that hold a stream until somebody opens it, for tests and examples of ordering.
+/* gate.kernel.cu: kernels that block a stream until a flag is set, for tests and examples of ordering.
  *
- * A flag lies in memory that host and device share while the kernel runs: pinned host memory.  All but
- * `increment` are launched with one thread.
+ * The flag must be in memory that host and device can both access while the kernel runs: pinned host memory. Launch
+ * wait_for_flag, set_flag and spin with one thread.
  *
- *   wait_for_flag  waits until *flag == value; after limit_ns without it, gives up and writes 1 to *timed_out.
- *                  Work before the store that set the flag (a release store) is seen by what follows.
- *   set_flag       *flag = value, after all that the stream has done before
- *   spin           keeps the stream busy for about `ns`
+ *   wait_for_flag  waits until *flag == value; if limit_ns pass first, writes 1 to *timed_out and returns. If the flag
+ *                  was set by a release store, work after this kernel sees all writes before that store.
+ *   set_flag       sets *flag to value, after all earlier work of the stream
+ *   spin           keeps the stream busy for about `ns` nanoseconds
  *   increment      adds 1 to *counter from every thread
+ *   add_step       adds gate_step to *counter from every thread
  *
- * Times are of rill_clock_ns: on some AMD GPUs up to four times longer than asked for.
+ * Times are measured with rill_clock_ns. On some AMD GPUs they are up to four times longer than requested.
  */
 #include <rill/device/kernel.h>
 
@@ -36,7 +37,7 @@ RILL_KERNEL(spin, unsigned long long ns) {
 
 RILL_KERNEL(increment, unsigned *counter) { atomicAdd(counter, 1u); }
 
-/* Adds what the host says. */
+/* Set by the host. */
 __constant__ unsigned gate_step;
 
 RILL_KERNEL(add_step, unsigned *counter) { atomicAdd(counter, gate_step); }

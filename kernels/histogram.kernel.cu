@@ -1,23 +1,24 @@
-/* histogram.kernel.cu: counts[bin] += how many x[i] are in that bin, for i below n.
+/* histogram.kernel.cu: adds to counts[bin] the number of x[i] in that bin, for i below n.
  *
  *   histogram_i32                 bin = x[i] - low
  *   histogram_f32 histogram_f64   bin = (x[i] - low) * scale, rounded down
  *
- * Values whose bin is not one of 0 ... bins - 1 are not counted; NaNs neither.
+ * Values whose bin is not one of 0 ... bins - 1 are not counted, and neither are NaNs.
  *
- * Each block counts in its dynamic shared memory, and adds that to `counts` at its end.  So few blocks that each count
- * much are fast, and many values in one bin slow.
+ * Each block counts in its dynamic shared memory and finally adds its counts to `counts`. A few blocks with many values
+ * each are therefore fast, and many values in the same bin are slow.
  *
- * Launch: any grid and any block of one dimension (rill_kernels_histogram: 256 threads, 16384 values a block at
- * least); bins * 4 bytes of dynamic shared memory, which limits `bins`.
- * Limits: n, bins > 0; n of one launch below 2^32 times the number of blocks.
- * Exact, in any order.  x[i] - low and its product round as T does; where that is exact, so is the bin.
+ * Launch: one-dimensional grid and blocks of any size (rill_kernels_histogram: 256 threads and at least 16384 values
+ * per block), with bins * 4 bytes of dynamic shared memory, which limits `bins`.
+ * Limits: n and bins must be at least 1. n must be less than 2^32 times the number of blocks.
+ * Rounding: counts are exact and do not depend on the order. x[i] - low and its product with scale are rounded in the
+ * element type; if they are exact, the bin is exact as well.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-/* The bin, or -1.  Comparisons that are false for a NaN. */
+/* Returns the bin, or -1 if the value is not counted. The comparisons are false for a NaN. */
 static __device__ __forceinline__ int bin_of(int32_t x, int32_t low, int32_t, int bins) {
   const int64_t bin = static_cast<int64_t>(x) - low;
   return bin >= 0 && bin < bins ? static_cast<int>(bin) : -1;
@@ -32,13 +33,13 @@ static __device__ __forceinline__ void add_count(uint64_t *count, unsigned more)
 }
 
 #if RILL_ON_CPU
-/* The first thread of a block does the work of all.  Neighbours are counted in tables of their own: the same bin, read
- * again right after it was written, would hold the next one up. */
+/* The first thread of a block does the work of all threads. It counts neighbouring values in separate tables: with one
+ * table, two values in the same bin would make the second increment wait for the store of the first. */
 enum { TABLES = 4, TABLE_BINS = 1024, STRIP = 64 };
 
 template <class T>
 static inline void count_values(ptrdiff_t n, const T *x, T low, T scale, int bins, unsigned *mine, uint64_t *counts) {
-  static thread_local unsigned tables[TABLES][1 + TABLE_BINS]; /* the first is for values that are not counted */
+  static thread_local unsigned tables[TABLES][1 + TABLE_BINS]; /* bin 0 is for values that are not counted */
   if (threadIdx.x != 0) return;
   const bool fits = bins <= TABLE_BINS;
   const ptrdiff_t each = (n + gridDim.x - 1) / gridDim.x, first = each * blockIdx.x;
@@ -66,7 +67,7 @@ static inline void count_values(ptrdiff_t n, const T *x, T low, T scale, int bin
   }
 }
 #else
-/* 16 bytes at a time, so that enough of x is on its way. */
+/* Loads 16 bytes at a time, to keep enough loads of x in flight. */
 template <class T>
 static __device__ __forceinline__ void count_values(ptrdiff_t n, const T *x, T low, T scale, int bins, unsigned *mine,
                                                     uint64_t *counts) {

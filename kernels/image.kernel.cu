@@ -1,29 +1,31 @@
-/* image.kernel.cu: filters on pictures of 8 bits a channel.
+/* image.kernel.cu: filters for images with 8 bits per channel.
  *
- * A pixel is a uint32_t with the bytes red, green, blue, alpha in memory (red is the lowest).  Pitches are
- * bytes from a row to the next, multiples of 4.  All arithmetic is in integers, so every device and a plain C
- * program give the same bytes; `>>` of a negative number rounds down.
+ * A pixel is a uint32_t with the bytes red, green, blue and alpha in memory order (red is the lowest byte). A pitch
+ * is the number of bytes from one row to the next, a multiple of 4. All arithmetic is in integers, so every device
+ * and a plain C program compute the same bytes. `>>` of a negative number rounds down.
  *
- * The filters that look at neighbours read a source of src_width x src_height pixels, and write to dst the
- * window of width x height pixels that begins at (x, y) of the source.  Beyond the edges of the source they
- * see its edge pixels.  So a picture can be cut in tiles: give each tile as source with a border (halo) of the
- * filter's radius where the picture goes on, and as window the tile.  For several filters in a row the radii
- * add up: filter the whole bordered tile first, take the window last.  dst and src must not overlap.
+ * The filters with a radius read a source of src_width x src_height pixels. They write to dst the window of
+ * width x height pixels that begins at (x, y) in the source. Outside the source they use its nearest edge pixel.
+ * An image can therefore be filtered in tiles: pass as source the tile plus a border (halo) as wide as the radius on
+ * each side where the image continues, and as window the tile. For a sequence of filters, make the border as wide as
+ * the sum of the radii: filter the complete source each time, and pass the window only to the last filter. dst and
+ * src must not overlap.
  *
- *   image_blur     radius 2.  Binomial 5 x 5, weights 1 4 6 4 1 in both directions; all four channels.
- *                  (sum + 128) >> 8
- *   image_sharpen  radius 1.  v = c + (((4 c - left - right - up - down) * amount + 128) >> 8), clamped to
- *                  0..255; alpha is kept.  amount: 256 is 1, at most 65536.
- *   image_edges    radius 1.  Sobel of the brightness, |gx| + |gy|, clamped to 255, as grey; alpha is kept.
- *   image_tone     no neighbours; dst may be src.  Saturation, contrast, brightness, in this order, clamped at
- *                  the end; alpha is kept.  256 is 1 for saturation and contrast; brightness is -255..255:
+ *   image_blur     Radius 2. Binomial 5 x 5 filter with weights 1 4 6 4 1 in both directions, on all four
+ *                  channels: (sum + 128) >> 8
+ *   image_sharpen  Radius 1. v = c + (((4 c - left - right - up - down) * amount + 128) >> 8), clamped to
+ *                  0..255. Alpha is unchanged. amount: 256 means 1; at most 65536.
+ *   image_edges    Radius 1. Sobel filter of the luma: |gx| + |gy|, clamped to 255, as grey. Alpha is unchanged.
+ *   image_tone     No radius; dst may be src. Saturation, contrast and brightness, in this order, clamped at the
+ *                  end. Alpha is unchanged. For saturation and contrast 256 means 1; brightness is -255..255:
  *                  v = luma + (((c - luma) * saturation + 128) >> 8)
  *                  v = 128 + (((v - 128) * contrast + 128) >> 8) + brightness
- *   (luma, brightness of a pixel: (77 r + 150 g + 29 b + 128) >> 8)
  *
- * Launch: image_blur in a grid of ceil(width / 32) x ceil(height / 8) blocks of any size: its threads share
- * the 32 x 8 pixels of their block (256 threads on a GPU).  The others one thread a pixel, in two dimensions,
- * any block size, 32 x 8 for instance.
+ * The luma of a pixel is (77 r + 150 g + 29 b + 128) >> 8.
+ *
+ * Launch: image_blur needs a grid of ceil(width / 32) x ceil(height / 8) blocks of any size, each of which computes
+ * 32 x 8 pixels; on a GPU use 256 threads. The other filters need one thread per pixel, in two dimensions, with
+ * blocks of any size, for instance 32 x 8.
  */
 #include <rill/device/kernel.h>
 
@@ -45,7 +47,7 @@ static __device__ __forceinline__ int luma(uint32_t pixel) {
   return (77 * channel(pixel, 0) + 150 * channel(pixel, 1) + 29 * channel(pixel, 2) + 128) >> 8;
 }
 
-/* Two channels of a pixel at a time in one number, 16 bits each: the weighted sums stay below 65536. */
+/* Two channels of a pixel are processed in one number, with 16 bits each. The weighted sums stay below 65536. */
 static __device__ __forceinline__ uint32_t even_channels(uint32_t pixel) { return pixel & 0x00ff00ffu; }
 static __device__ __forceinline__ uint32_t odd_channels(uint32_t pixel) { return pixel >> 8 & 0x00ff00ffu; }
 static __device__ __forceinline__ uint32_t binomial(uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e) {
@@ -81,7 +83,7 @@ RILL_KERNEL(image_blur, uint32_t *dst, size_t dst_pitch, int width, int height, 
   for (int i = first; i < BLUR_WIDTH * BLUR_HEIGHT; i += step) {
     const int px = i % BLUR_WIDTH, py = i / BLUR_WIDTH;
     if (left + px >= width || top + py >= height) continue;
-    const uint32_t half = 0x00800080u; /* 128 in both */
+    const uint32_t half = 0x00800080u; /* 128 in both channels */
     const uint32_t e =
         binomial(even[py][px], even[py + 1][px], even[py + 2][px], even[py + 3][px], even[py + 4][px]) + half;
     const uint32_t o = binomial(odd[py][px], odd[py + 1][px], odd[py + 2][px], odd[py + 3][px], odd[py + 4][px]) + half;

@@ -1,13 +1,13 @@
-/* Sums, minima, maxima and dot products: passes of reduce.kernel.cu until one result is left. */
+/* Sums, minima, maxima and dot products: launches passes of reduce.kernel.cu until one result is left. */
 #include "rill_kernels.h"
 
 #include "reduce.rill.h"
 
-/* One pass; y is for products alone. */
+/* Launches one pass. y is used by dot products only. */
 typedef rill_status pass(rill_stream stream, const rill_launch *launch, int64_t n, const void *x, const void *y,
                          void *out);
 
-/* The first pass reads the input, the later ones what the pass before them left. */
+/* Launches all passes. The first pass reads the input; each later one reads the results of the pass before it. */
 static rill_status reduce(rill_stream stream, pass *first, pass *later, size_t element_size, uint64_t n, const void *x,
                           const void *y, void *out) {
   const uint64_t tile = RILL_KERNELS_TILE_BYTES / element_size;
@@ -15,7 +15,8 @@ static rill_status reduce(rill_stream stream, pass *first, pass *later, size_t e
   rill_launch launch = rill_kernels_tiles(n, element_size);
   if (tiles <= 1) return first(stream, &launch, (int64_t)n, x, y, out);
 
-  /* The results of a pass, and after them those of the next, which are fewer than a tile's part of them. */
+  /* Scratch memory holds the results of the first pass, one per tile, followed by those of the second pass. Later
+   * passes alternate between the two places. */
   void *scratch = NULL;
   const uint64_t second = rill_kernels_parts(tiles, tile);
   rill_status status = rill_alloc_async(stream, (size_t)(tiles + second) * element_size, &scratch);

@@ -1,18 +1,19 @@
-/* reduce.kernel.cu: one pass of a sum, a minimum, a maximum or a dot product: a result for each tile.
+/* reduce.kernel.cu: one pass of a sum, a minimum, a maximum or a dot product, with one result per tile.
  *
- *   sum_i32 sum_f32 sum_f64   out[tile] = the sum of x[i]; of integers modulo 2^32
- *   min_i32 min_f32 min_f64   the least;    of a number and a NaN the number, a NaN if there are only NaNs
- *   max_i32 max_f32 max_f64   the greatest; likewise
- *   dot_f32 dot_f64           the sum of x[i] * y[i]
+ *   sum_i32 sum_f32 sum_f64   out[tile] = the sum of x[i]; integers are summed modulo 2^32
+ *   min_i32 min_f32 min_f64   out[tile] = the smallest x[i]; NaNs are ignored, unless all x[i] are NaNs
+ *   max_i32 max_f32 max_f64   out[tile] = the largest x[i]; NaNs are ignored, unless all x[i] are NaNs
+ *   dot_f32 dot_f64           out[tile] = the sum of x[i] * y[i]
  *
- * A tile is 64 bytes of x for each of 256 threads: 4096 elements of 4 bytes, 2048 of 8.  The last tile may be shorter.
- * rill_kernels.h has functions that launch the passes until one result is left.
+ * A tile is 64 bytes of x for each of 256 threads: 4096 elements of 4 bytes, or 2048 elements of 8 bytes. The last tile
+ * may be shorter. rill_kernels.h has functions that launch passes until one result is left.
  *
- * Launch: a block of 256 threads for each tile (rill_kernels_tiles).
- * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; out is not x or y.
- * Rounding: the shape of the sum depends on n alone (fold_tile of wide.h, then a tree of 256), and products are fused
- * into their sums (fma): the same on every device to the last bit.  In a tile an element goes through at most 3 + 3 + 8
- * sums in 4 bytes, 3 + 1 + 8 in 8 bytes.
+ * Launch: one block of 256 threads for each tile (rill_kernels_tiles).
+ * Limits: n must be at least 1. Arrays may have any alignment; multiples of 16 bytes are fastest. out must not be x or
+ * y.
+ * Rounding: the order of the additions depends on n alone (fold_tile of wide.h, then a tree of 256), and products are
+ * fused with their additions (fma), so the result is bit-identical on every device. Within a tile, an element goes
+ * through at most 3 + 3 + 8 rounded additions (4 bytes) or 3 + 1 + 8 (8 bytes).
  */
 #include <rill/device/kernel.h>
 
@@ -37,8 +38,8 @@ struct greater {
 };
 
 #if RILL_ON_CPU
-/* The first thread of a block does the work of all, in the same order: first what each thread does with each of the
- * elements of its 16 bytes, for all threads and elements side by side as they lie in memory. */
+/* The first thread of a block does the work of all threads, in the same order as on a GPU. The first loop folds the
+ * rounds, for all threads and elements in memory order. */
 template <class T, class Operation, class... In>
 static inline void reduce_elements(ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
   constexpr int COUNT = wide<T>::COUNT, ROUND = TILE_THREADS * COUNT;
@@ -63,14 +64,14 @@ static inline void reduce_elements(ptrdiff_t n, T start, Operation operation, T 
   out[blockIdx.x] = part[0];
 }
 
-/* Of pointers to the tile itself, compilers see that neighbours are neighbours. */
+/* Passes pointers to the tile, so that compilers can see that the elements are adjacent in memory. */
 template <class T, class Operation, class... In>
 static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
   reduce_elements(n - base, start, operation, out, (in + base)...);
 }
 
-/* Of a number and anything else the result is a number again: if the first is one, no other test for a NaN is needed,
- * and a step is one instruction. */
+/* If the result so far is a number, it stays a number whatever the next element is. If the first element of a tile is a
+ * number, no further NaN test is needed, and each step is one instruction. */
 struct lesser_number {
   template <class T> T operator()(T a, T b) const { return b < a ? b : a; }
 };

@@ -1,4 +1,4 @@
-/* Running sums: one launch, with a state that begins as zeros. */
+/* Prefix sums: one launch, with a state that is filled with zeros first. */
 #include "rill_kernels.h"
 
 #include "scan.rill.h"

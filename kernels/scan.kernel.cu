@@ -1,31 +1,37 @@
-/* scan.kernel.cu: running sums, in one pass over memory.
+/* scan.kernel.cu: prefix sums, in one pass over memory.
  *
- *   scan_i32 scan_f32 scan_f64   y[i] = x[0] + ... + x[i], or without x[i] if `exclusive` is not 0.  Integers: modulo
- * 2^32
+ *   scan_i32 scan_f32 scan_f64   y[i] = x[0] + ... + x[i], without x[i] if `exclusive` is not 0
  *
- * A tile is that of reduce.kernel.cu, and a block's.  The block publishes the tile's sum, waits for what comes before
- * the tile, and writes.  A counter says which tile is whose, so a block waits only for blocks that began before it did:
- * the first waits for none, and the others come to an end one by one if those that have begun go on to run.  They do,
- * however many there are at a time and in whatever order they begin: a GPU keeps a block until it ends, and on the cpu
- * a thread that waits lets others run.
+ * Integers are summed modulo 2^32.
  *
- * Launch: a block of 256 threads for each tile (rill_kernels_tiles).  `state` is rill_kernels_scan_state bytes, all 0
- * before each launch, or NULL if there is one tile.
- * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; y may be x, and
- * they overlap in no other way. Rounding: the order depends on n alone, so the same on every device to the last bit.
- * What stands before an element is start of its row + groups of the row before it + tiles of its group before it, +
- * threads of its tile before it, + the elements of its thread before it.  The 16 (f64: 8) elements of a thread, 32
- * tiles of a group, 32 groups of a row and all rows are each summed from first to last, the threads of a tile in 8
- * steps in which each adds what stands 1, 2, 4
- * ... 128 before it.  Running sums of nonnegative numbers may fall by a rounding from one thread to the next.
+ * Tiles are those of reduce.kernel.cu. Each block processes one tile: it publishes the sum of its tile, waits for the
+ * sum of all tiles before it, and writes its results. Blocks take their tiles in order from a counter, so a block waits
+ * only for blocks that started before it. This cannot deadlock, however many blocks run at the same time and in
+ * whatever order they start: the first block waits for no other, and a block that has started continues to run. A GPU
+ * keeps a block resident until it ends, and on the CPU a waiting thread lets others run.
+ *
+ * Launch: one block of 256 threads for each tile (rill_kernels_tiles). `state` has rill_kernels_scan_state bytes, which
+ * must all be 0 before each launch. It may be NULL if there is only one tile.
+ * Limits: n must be at least 1. Arrays may have any alignment; multiples of 16 bytes are fastest. y may be x, but must
+ * not overlap it otherwise.
+ * Rounding: the order of the additions depends on n alone, so the result is bit-identical on every device. A group is
+ * 32 tiles, and a row is 32 groups. The sum before an element is
+ *
+ *   the sum of all earlier rows + earlier groups of its row + earlier tiles of its group + earlier threads of its tile
+ *   + earlier elements of its thread,
+ *
+ * added from left to right. The 16 elements (f64: 8) of a thread, the tiles of a group, the groups of a row, and the
+ * rows are each summed from first to last. The threads of a tile are summed in 8 steps: in each, a thread adds the sum
+ * of the thread that is 1, 2, 4 ... 128 before it. Prefix sums of nonnegative numbers may decrease by a rounding error
+ * from one thread to the next.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-enum { FAN = 32 }; /* tiles of a group, groups of a row */
+enum { FAN = 32 }; /* tiles per group, and groups per row */
 
-/* ---- what blocks tell one another: 32 bits of a value in a word that is 0 before ---- */
+/* ---- words that blocks exchange: each is 0 until it holds 32 bits of a value and a flag ---- */
 
 template <class T> constexpr int WORDS = sizeof(T) / 4;
 
@@ -51,9 +57,10 @@ template <class T> static __device__ __forceinline__ T await(uint64_t *words, pt
 
 #if RILL_ON_CPU
 
-/* The first thread of a block does the work of all, in the same order. */
+/* The first thread of a block does the work of all threads, in the same order as on a GPU. */
 
-/* The sum of all tiles before `tile`, whose own is `sum`.  The last tile of a group publishes what the next begins with. */
+/* Returns the sum of all tiles before `tile`; `sum` is the sum of `tile` itself. The last tile of a group publishes the
+ * start of the next group. */
 template <class SUM> static inline SUM find_start(unsigned tile, unsigned blocks, uint64_t *state, SUM sum) {
   const ptrdiff_t group = tile / FAN, row = group / FAN * FAN, groups = (blocks - 1) / FAN + 1;
   const bool last = tile % FAN == FAN - 1;
@@ -108,8 +115,8 @@ static inline void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x
 
 #else
 
-/* What the threads of a block share.  16 bytes are left out after each thread's 64: threads that each read their own do
- * not meet in one bank of shared memory. */
+/* Shared memory of a block. 16 bytes of padding follow the 64 bytes of each thread, so that threads that each read
+ * their own elements do not cause bank conflicts. */
 template <class T, class SUM> struct tile_memory {
   wide<T> fours[TILE_THREADS * (TILE_ROUNDS + 1)];
   SUM sums[2][TILE_THREADS], before[FAN], start, group_start;
@@ -121,11 +128,11 @@ static __device__ __forceinline__ constexpr int padded(int i) { return i + i / T
 template <class T> struct place {
   const T *x;
   T *y;
-  ptrdiff_t n;   /* elements from here on */
-  bool complete; /* and aligned */
+  ptrdiff_t n;   /* elements from here to the end of the array */
+  bool complete; /* the tile has all its elements, and both pointers are aligned */
 };
 
-/* Its i-th 16 bytes. */
+/* Load and store the i-th 16 bytes of a tile. */
 template <class T> static __device__ __forceinline__ wide<T> get_four(const place<T> &p, int i) {
   const ptrdiff_t at = i * wide<T>::COUNT;
   return p.complete ? load_wide(p.x + at) : load_part(p.x + at, p.n - at, false);
@@ -140,10 +147,11 @@ template <class T> static __device__ __forceinline__ void put_four(const place<T
     if (at + k < p.n) p.y[at + k] = four.at[k];
 }
 
-/* memory.start = the sum of all tiles before the block's; `sum` is that of its own.
+/* Sets memory.start to the sum of all tiles before the block's tile; `sum` is the sum of that tile itself.
  *
- * The last block of a group has the sums of all its tiles.  It publishes their sum, and with those of the groups before
- * and the start of the row, the start of the next group, so the others wait for one start each. */
+ * The block of the last tile of a group has the sums of all tiles of the group, and publishes their total. It also adds
+ * the totals of the earlier groups of the row to the start of the row, and publishes the start of the next group. The
+ * other blocks therefore wait for only one start each. */
 template <class T, class SUM>
 static __device__ __forceinline__ void find_start(int thread, unsigned blocks, uint64_t *state, SUM sum,
                                                   tile_memory<T, SUM> &memory) {
@@ -175,7 +183,7 @@ static __device__ __forceinline__ void find_start(int thread, unsigned blocks, u
   memory.start = memory.group_start + of_row + tiles;
 }
 
-/* SUM: T, but integers as unsigned, which wrap. */
+/* Scans one tile. SUM is T, except for integers, which are summed as unsigned numbers because those wrap around. */
 template <class T, class SUM>
 static __device__ __forceinline__ void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x, uint64_t *state,
                                             T *y) {
@@ -229,7 +237,8 @@ static __device__ __forceinline__ void scan(unsigned blocks, ptrdiff_t n, bool e
 
 #endif
 
-/* As many as a multiprocessor has room for: 2048 threads on 8.0, 9.0 and 10.0, no fewer than 1024 on others. */
+/* The number of blocks that fit on a multiprocessor, which has room for 2048 threads with compute capability 8.0, 9.0
+ * and 10.0, and for at least 1024 with others. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ % 100 == 0
 #define SCAN_BLOCKS 8
 #else

@@ -1,10 +1,12 @@
-/* Matrix products: the plain ones by sgemm, the others by sgemm_batched or sgemm_batched_64, which do the same. */
+/* Matrix products: launches sgemm for a single plain product with large tiles, and otherwise sgemm_batched or
+ * sgemm_batched_64. All three compute the same bits. */
 #include "rill_kernels.h"
 
 #include "sgemm.rill.h"
 
-/* Whether tiles of 64 x 64 are done sooner.  What counts is how often compute units take their next tiles: a GPU's have
- * two of 128 x 128 at a time.  A small one takes 0.3 of the time of a large one. */
+/* Estimates whether tiles of 64 x 64 finish sooner than tiles of 128 x 128, from the number of rounds in which the
+ * compute units process all tiles. A compute unit of a GPU runs two large tiles at the same time. A small tile takes
+ * 0.3 of the time of a large one. */
 static rill_status are_small_better(rill_stream stream, uint64_t large, uint64_t small, bool *out) {
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   rill_device device;

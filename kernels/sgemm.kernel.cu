@@ -1,28 +1,29 @@
-/* sgemm.kernel.cu: c = alpha * a * b + beta * c, of matrices in rows: a is m x k, b is k x n, c is m x n; lda, ldb and
- * ldc are the elements from a row to the next.  If beta is 0, c is not read.
+/* sgemm.kernel.cu: matrix products c = alpha * a * b + beta * c in row-major order. a is m x k, b is k x n, and c is
+ * m x n. lda, ldb and ldc are the distances in elements from one row to the next. If beta is 0, c is not read.
  *
- *   sgemm             tiles of 128 x 128, 16 x 8 elements of c a thread: for large matrices
- *   sgemm_batched     the same, and: a or b may be transposed (a's memory is k x m then, b's n x k); many products,
- *                     whose matrices begin every stride_a, stride_b, stride_c elements; n elements of a bias, unless it
- *                     is NULL, are added to each row of c
- *   sgemm_batched_64  the same in tiles of 64 x 64, 8 x 8 elements a thread: where those of 128 x 128 are so few that
- *                     multiprocessors have nothing to do (rill_kernels_sgemm_many chooses)
- *   sgemm_16x16       tiles of 16 x 16, one element of c a thread: the textbook's
+ *   sgemm             Tiles of 128 x 128, with 16 x 8 elements of c per thread: for large matrices.
+ *   sgemm_batched     Like sgemm, with these additions. a or b may be transposed (a is then stored as k x m, b as
+ *                     n x k). A launch computes several products, whose matrices are stride_a, stride_b and stride_c
+ *                     elements apart. Unless bias is NULL, its n elements are added to each row of c.
+ *   sgemm_batched_64  Like sgemm_batched, with tiles of 64 x 64 and 8 x 8 elements per thread: for products with so few
+ *                     tiles of 128 x 128 that multiprocessors would be idle (rill_kernels_sgemm_many chooses).
+ *   sgemm_16x16       Tiles of 16 x 16, with one element of c per thread: the textbook version.
  *
- * Launch: in blocks of 128 threads of one dimension, sgemm_batched_64 of 64, sgemm_16x16 in blocks of 16 x 16; a block
- * for each tile of c, all in x and row after row of them, product after product (rill_kernels_sgemm,
- * rill_kernels_sgemm_batched, rill_kernels_sgemm_batched_64, rill_kernels_sgemm_16x16).
- * Limits: m, n > 0, since no launch is of 0 threads; k may be 0; c overlaps neither a nor b nor another c.  Any
- * alignment; matrices and rows that begin at multiples of 16 bytes are fastest.
- * Rounding: an element's products are summed from the first to the last, each product and sum rounded once (fmaf), then
- * alpha * sum, or beta * c and alpha * sum + that (fmaf); with a bias, beta * c + bias and alpha * sum + that (fmaf,
- * both). So all give the same on every device to the last bit, but for the sign of a zero.
+ * Launch: one-dimensional blocks of 128 threads (sgemm_batched_64: 64 threads; sgemm_16x16: blocks of 16 x 16), one for
+ * each tile of c. All blocks are in x: the tiles of a product in row-major order, one product after another
+ * (rill_kernels_sgemm, rill_kernels_sgemm_batched, rill_kernels_sgemm_batched_64, rill_kernels_sgemm_16x16).
+ * Limits: m and n must be at least 1; k may be 0. c must not overlap a, b or another c. Matrices may have any
+ * alignment; those whose rows all begin at multiples of 16 bytes are fastest.
+ * Rounding: the products of an element are summed from first to last, and each product and its addition are rounded
+ * once (fmaf). The result is alpha * sum if beta is 0, else fmaf(alpha, sum, beta * c). With a bias it is
+ * fmaf(alpha, sum, bias) if beta is 0, else fmaf(alpha, sum, fmaf(beta, c, bias)). All four kernels compute the same
+ * bits on every device, except for the sign of a zero.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-/* bias[i], if there is one. */
+/* Returns the address of x[i], or NULL if x is NULL. */
 static __device__ __forceinline__ const float *at(const float *x, ptrdiff_t i) { return x != nullptr ? x + i : x; }
 
 static __device__ __forceinline__ float blend(float alpha, float sum, float beta, const float *c,
@@ -53,9 +54,9 @@ RILL_KERNEL_BOUNDED(SMALL *SMALL, sgemm_16x16, int64_t m, int64_t n, int64_t k, 
   if (row < m && column < n) c[row * ldc + column] = blend(alpha, sum, beta, &c[row * ldc + column]);
 }
 
-/* ---- 128 x 128, 64 x 64: SIDE x SIDE, by SIDE threads ---- */
+/* ---- 128 x 128 and 64 x 64: tiles of SIDE x SIDE, computed by SIDE threads ---- */
 
-/* A matrix whose element (i, j) is x[i * ld + j], or if it is transposed x[j * ld + i]. */
+/* A matrix whose element (i, j) is x[i * ld + j], or x[j * ld + i] if it is transposed. */
 struct matrix {
   const float *x;
   ptrdiff_t ld;
@@ -65,7 +66,7 @@ struct matrix {
 #if RILL_ON_CPU
 #include "sgemm_cpu.h"
 
-/* One thread computes the tile, in the cache and registers of its processor. */
+/* Computes a tile in one thread, in the cache and registers of its processor. */
 template <int SIDE, bool SHORT>
 static inline void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n, int64_t k,
                                 ptrdiff_t top, ptrdiff_t left, float alpha, float beta, float *c, int64_t ldc,
@@ -81,21 +82,21 @@ static inline void compute_tile(int thread, const matrix &a, const matrix &b, in
 }
 #else
 
-/* 32 threads that run together share SIDE / 2 x 64 sums, 4 threads in a column and 8 in a row: each has ROWS x COLUMNS
- * of them, 4 x 4 at a time.  What a row of threads reads of shared memory lies together, 128 bytes at a time.  And
- * threads whose numbers differ by 1 share what they read of a, those whose numbers differ by 2 what they read of b:
- * where that is so, NVIDIA GPUs read for twice as many of them at a time. */
+/* A group of 32 threads that run together computes SIDE / 2 x 64 sums. The threads are arranged in 4 rows of 8, and
+ * each computes ROWS x COLUMNS sums, in pieces of 4 x 4. A row of threads reads 128 adjacent bytes of shared memory at
+ * a time. Threads whose numbers differ only in bit 0 read the same elements of a, and threads whose numbers differ only
+ * in bit 1 read the same elements of b. NVIDIA GPUs then serve twice as many threads at a time. */
 enum { DEPTH = 8, COLUMNS = 8 };
 template <int SIDE> constexpr int ROWS = SIDE / 8;
-/* Of 4 elements each; one more in a row, since some tiles are written down their columns. */
+/* Vectors of 4 elements per row. One extra vector pads the row, because some tiles are written column by column. */
 template <int SIDE> constexpr int PITCH = SIDE / 4 + 1;
 template <int SIDE> using tile_memory = wide<float>[DEPTH][PITCH<SIDE>];
-/* Two tiles of a and two of b; and afterwards 32 rows of sums. */
+/* Two tiles of a and two of b, and afterwards 32 rows of sums. */
 template <int SIDE> using memory = tile_memory<SIDE>[4];
 template <int SIDE> using thread_sums = float[ROWS<SIDE>][COLUMNS];
 
-/* The rows or columns of a matrix that are a tile's: `sums` of them, whose products lie one after the other in memory
- * (`along`), or what is of one product does. */
+/* The rows of a or the columns of b that a tile needs; `sums` is their number. Each holds one factor of each of the k
+ * products: factor p of row or column s is x[s * ld + p] if `along`, else x[p * ld + s]. */
 struct operand {
   const float *x;
   ptrdiff_t ld;
@@ -110,17 +111,19 @@ static __device__ __forceinline__ operand find_operand(const float *x, ptrdiff_t
   return { x + (along ? begin * ld : begin), ld, along, sums };
 }
 
-/* Whether it can be loaded four at a time, which are all there or none. */
+/* Returns whether the operand can be loaded in fours, each of which is either completely inside the matrix or
+ * completely outside. */
 static __device__ __forceinline__ bool are_fours(const operand &o) {
   return o.ld % 4 == 0 && are_aligned(o.x) && (o.along || o.sums % 4 == 0);
 }
 
-/* What a thread loads of it for a tile: four elements, of one product or (`turned`) of one sum, and four more that are
- * SIDE / 2 sums further on.  FOURS: each four at once. */
+/* The elements of an operand that a thread loads for a tile. Four are the same factor of adjacent rows (columns) or, if
+ * `turned`, adjacent factors of one row (column). Four more are SIDE / 2 rows (columns) further. With FOURS, four are
+ * loaded at once. */
 struct part {
   const float *from;
-  ptrdiff_t each, second, step; /* to the next of four, to the other four, to the next tile */
-  int depth, there, place;      /* the first: its product, how many sums there are from it on, where it goes */
+  ptrdiff_t each, second, step; /* distance to the next element, to the second four, to the next tile */
+  int depth, there, place;      /* of the first element: factor, rows or columns from it on, place in tile */
   bool turned;
 };
 
@@ -138,8 +141,8 @@ template <int SIDE, bool FOURS> static __device__ __forceinline__ part find_part
   return p;
 }
 
-/* Loads what is there, of `left` products, and goes on to the next tile.  FOURS: DEPTH products are left, and what is
- * not there keeps its zeros. */
+/* Loads a thread's elements of a tile and advances to the next tile; `left` products remain. Elements outside the
+ * matrix become 0. With FOURS, at least DEPTH products must remain, and `fours` keeps its zeros outside the matrix. */
 template <int SIDE, bool FOURS>
 static __device__ __forceinline__ void load_part(part &p, ptrdiff_t left, wide<float> (&fours)[2]) {
 #pragma unroll
@@ -169,8 +172,8 @@ static __device__ __forceinline__ void put_part(const part &p, const wide<float>
   }
 }
 
-/* clang for AMD's GPUs otherwise moves the products of several depths together, which takes more registers than there
- * are.  In pairs, which some of these GPUs multiply at once. */
+/* Keeps clang for AMD GPUs from interleaving the products of several depths, which would need more registers than a
+ * thread has. The sums are passed in pairs because some of these GPUs multiply pairs at once. */
 template <int SIDE> static __device__ __forceinline__ void keep_order(thread_sums<SIDE> &sums) {
 #ifdef __AMDGCN__
   typedef float pair __attribute__((ext_vector_type(2)));
@@ -188,11 +191,11 @@ template <int SIDE> static __device__ __forceinline__ void keep_order(thread_sum
 #endif
 }
 
-/* sums += the next k products of a thread's rows and columns.
+/* Adds the next k products of a thread's rows and columns to its sums.
  *
- * While the threads work on one pair of tiles, the next pair is on its way to registers; there are two pairs, so that
- * it can be written while other threads still read the first.  And what a thread multiplies next is on its way from
- * shared memory, also where a pair ends. */
+ * While the threads multiply one pair of tiles, they load the next pair into registers. Shared memory holds two pairs,
+ * so that the next pair can be written while other threads still read the current one. A thread also loads its next
+ * factors from shared memory while it multiplies the current ones, even from one pair of tiles to the next. */
 template <int SIDE, bool FOURS>
 static __device__ __forceinline__ void multiply(int thread, const operand &first, const operand &second, ptrdiff_t k,
                                                 int row, int column, memory<SIDE> &tiles, thread_sums<SIDE> &sums) {
@@ -240,7 +243,7 @@ static __device__ __forceinline__ void multiply(int thread, const operand &first
   }
 }
 
-/* Of each 4 x 4 sums of a row of these: to the rows from `row` on. */
+/* Writes 4 rows of a thread's sums to shared memory, as rows `row` to `row` + 3. */
 template <int SIDE>
 static __device__ __forceinline__ void put_rows(const float (*sums)[COLUMNS], int row, int column, memory<SIDE> &rows) {
 #pragma unroll
@@ -254,8 +257,9 @@ static __device__ __forceinline__ void put_rows(const float (*sums)[COLUMNS], in
     }
 }
 
-/* Stores a column of 16 rows from `first` on as rows of c from `r` on, and reads what it needs of c before.  By a loop,
- * since a short product takes less time than to fetch instructions for all sums. */
+/* Stores one column of 16 rows of sums, starting at row `first`, to c, starting at row `r`. If beta is not 0, reads the
+ * old elements of c first. The loop is not unrolled: fetching the instructions for all sums would take longer than a
+ * short product. */
 template <int SIDE>
 static __device__ __forceinline__ void store_rows(const memory<SIDE> &rows, int first, ptrdiff_t r, int64_t m,
                                                   ptrdiff_t column, int64_t n, float alpha, float beta, float *c,
@@ -276,7 +280,7 @@ static __device__ __forceinline__ void store_rows(const memory<SIDE> &rows, int 
   }
 }
 
-/* Stores four of a row of c, from its i-th on. */
+/* Stores four elements of a row of c, starting at element i. Elements from `end` on are skipped. */
 static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdiff_t end, bool aligned,
                                                   const float *sums, float alpha, float beta, const float *bias) {
   if (aligned && i + 4 <= end) {
@@ -290,7 +294,7 @@ static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdi
     if (i + j < end) row[i + j] = blend(alpha, sums[j], beta, &row[i + j], at(bias, i + j));
 }
 
-/* SHORT: of products that may be short, at the cost of 5 % of long ones. */
+/* Computes a tile. SHORT is for products with a small k; it makes products with a large k 5 % slower. */
 template <int SIDE, bool SHORT>
 static __device__ __forceinline__ void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n,
                                                     int64_t k, ptrdiff_t top, ptrdiff_t left, float alpha, float beta,
@@ -298,7 +302,7 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
   __shared__ memory<SIDE> tiles;
   operand of_a = find_operand<SIDE>(a.x, a.ld, !a.transposed, top, m);
   operand of_b = find_operand<SIDE>(b.x, b.ld, b.transposed, left, n);
-  constexpr int HALF = SIDE / 2, IN_ROW = SIDE / 64; /* times 32 threads */
+  constexpr int HALF = SIDE / 2, IN_ROW = SIDE / 64; /* IN_ROW: groups of 32 threads side by side */
   const int row = thread / 32 / IN_ROW * HALF + (thread >> 1 & 1) * 4 + (thread >> 4 & 1) * 8;
   const int column = thread / 32 % IN_ROW * 64 + (thread & 1) * 4 + (thread >> 2 & 3) * 8;
   thread_sums<SIDE> sums;
@@ -309,7 +313,7 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
   const ptrdiff_t most = are_fours(of_a) && are_fours(of_b) ? k / DEPTH * DEPTH : 0;
   if (most > 0) multiply<SIDE, true>(thread, of_a, of_b, most, row, column, tiles, sums);
   if (most < k) {
-    __syncthreads(); /* the tiles are written again */
+    __syncthreads(); /* before the tiles are overwritten */
     of_a.x += of_a.along ? most : most * of_a.ld;
     of_b.x += of_b.along ? most : most * of_b.ld;
     multiply<SIDE, false>(thread, of_a, of_b, k - most, row, column, tiles, sums);
@@ -339,7 +343,7 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
 }
 #endif
 
-/* As many blocks as leave each thread the registers that it wants. */
+/* The minimum numbers of blocks leave each thread the registers that it needs. */
 RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 2), sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                     int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
   const unsigned across = static_cast<unsigned>((n + 127) / 128);

@@ -1,7 +1,7 @@
-/* sgemm_cpu.h: a tile of a matrix product on the cpu, computed by one thread.  Included by sgemm.kernel.cu.
+/* sgemm_cpu.h: computes a tile of a matrix product on the CPU, in one thread. Included by sgemm.kernel.cu.
  *
- * A part of a, and one of b, are copied to where the innermost loop reads them one after the other, whichever way the
- * matrices lie: 6 rows and 16 columns of the tile are sums in registers, as many as AVX2 has.  Each sum goes through
+ * Parts of a and b are packed into the order in which the innermost loop reads them, whether or not the matrices are
+ * transposed. The loop keeps the sums of 6 rows and 16 columns in registers, as many as fit with AVX2. Each sum adds
  * its products from first to last, as on a GPU. */
 #ifndef RILL_KERNELS_SGEMM_CPU_H
 #define RILL_KERNELS_SGEMM_CPU_H
@@ -15,7 +15,7 @@ struct cpu_tile {
   alignas(64) float sums[CPU_GROUPS * CPU_ROWS][CPU_SIDE];
 };
 
-/* Copies `depth` columns of at most WIDTH rows, column by column; zeros for rows that are not there. */
+/* Copies `depth` columns of WIDTH rows, column by column. Rows from `rows` on are filled with zeros. */
 template <int WIDTH>
 static inline void copy_columns(const float *x, ptrdiff_t each_row, ptrdiff_t each_column, int rows, int depth,
                                 float (*to)[WIDTH]) {
@@ -28,7 +28,7 @@ static inline void copy_columns(const float *x, ptrdiff_t each_row, ptrdiff_t ea
     for (int d = 0; d < depth; d++) to[d][r] = r < rows ? x[r * each_row + d * each_column] : 0.0f;
 }
 
-/* 6 x 16 sums += a * b. */
+/* Adds a * b to 6 x 16 sums. */
 static inline void multiply_panel(const float (*__restrict a)[CPU_ROWS], const float (*__restrict b)[CPU_COLUMNS],
                                   int depth, float (*__restrict sums)[CPU_SIDE]) {
   float s[CPU_ROWS][CPU_COLUMNS];
@@ -41,7 +41,8 @@ static inline void multiply_panel(const float (*__restrict a)[CPU_ROWS], const f
     for (int j = 0; j < CPU_COLUMNS; j++) sums[r][j] = s[r][j];
 }
 
-/* The sums of a tile of `rows` rows and `columns` columns from (top, left) on. */
+/* Computes the sums of the tile of `rows` rows and `columns` columns whose first element is (top, left). The result
+ * is valid until the next call in this thread. */
 static inline const cpu_tile *multiply_on_cpu(const matrix &a, const matrix &b, ptrdiff_t top, ptrdiff_t left, int rows,
                                               int columns, ptrdiff_t k) {
   static thread_local cpu_tile tile;

@@ -1,30 +1,31 @@
-/* stencil.kernel.cu: one step of a stencil: each point becomes a weighted sum of itself and its nearest neighbours.
+/* stencil.kernel.cu: one step of a stencil, which replaces each point by a weighted sum of itself and its nearest
+ * neighbours.
  *
- *   stencil5_f32 stencil5_f64   in a plane: y = center * x + near * ((left + right) + (up + down))
- *   stencil7_f32 stencil7_f64   in space:   y = center * x + near * (((left + right) + (up + down)) + (below + above))
+ *   stencil5_f32 stencil5_f64   2D: y = center * x + near * ((left + right) + (up + down))
+ *   stencil7_f32 stencil7_f64   3D: y = center * x + near * (((left + right) + (up + down)) + (below + above))
  *
- * Points lie row after row (and plane after plane) without gaps.  Those at the border, which lack a neighbour, are
- * copied.
+ * Points are stored row after row (and plane after plane) without gaps. Points at the border, which lack a neighbour,
+ * are copied.
  *
- * Launch: a thread has 16 bytes of a row, in 2 rows of a plane or in the same row of 4 planes.  Blocks of any size in
- * two dimensions, all in x: row after row of them, then layer after layer (rill_kernels_stencil5,
- * rill_kernels_stencil7); 64 x 4 threads on a GPU.
- * Limits: sizes > 0, since no launch is of 0 threads; x and y do not overlap.  Any alignment and any width; arrays at
- * multiples of 16 bytes, of rows whose size is one, are fastest.
- * Rounding: the sums as written, center * x once, and the last product and sum once, together (fma): the same on
- * every device to the last bit.
+ * Launch: each thread computes 16 bytes of a row, in 2 rows of a plane (2D) or in the same row of 4 planes (3D). Blocks
+ * are two-dimensional and may have any size; on a GPU use 64 x 4 threads. All blocks are in x: row after row, then
+ * layer after layer (rill_kernels_stencil5, rill_kernels_stencil7).
+ * Limits: all sizes must be at least 1. x and y must not overlap. Arrays may have any alignment and any width; arrays
+ * that begin at multiples of 16 bytes and whose rows are multiples of 16 bytes are fastest.
+ * Rounding: the sums in parentheses are rounded as written, center * x is rounded once, and the last product and its
+ * addition are rounded once together (fma). The result is bit-identical on every device.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-enum { ROWS = 2, PLANES = 4 }; /* of a thread: as in rill_kernels.h */
+enum { ROWS = 2, PLANES = 4 }; /* per thread; rill_kernels.h uses the same numbers */
 
 static __device__ __forceinline__ float fused(float a, float b, float c) { return fmaf(a, b, c); }
 static __device__ __forceinline__ double fused(double a, double b, double c) { return fma(a, b, c); }
 
-/* Where the block's points are: columns from `left`, rows from `top`, planes from `front`, those of the arrays alone.
- */
+/* The points of a block, clipped to the arrays: columns left ... right - 1, rows top ... bottom - 1 and planes front
+ * ... back - 1. */
 struct box {
   ptrdiff_t left, right, top, bottom, front, back;
 };
@@ -42,7 +43,8 @@ static __device__ __forceinline__ box find_box(int64_t width, int64_t height, in
 
 #if RILL_ON_CPU
 
-/* The first thread of a block does the work of all: plain loops along rows are what the host compiler is best at. */
+/* The first thread of a block does the work of all threads, because the host compiler optimizes plain loops along rows
+ * best. */
 template <class T>
 static void do_row(const box &box, ptrdiff_t width, ptrdiff_t plane, bool border, T center, T near, const T *x,
                    T *__restrict__ y) {
@@ -80,7 +82,7 @@ static void do_row(const box &box, ptrdiff_t width, ptrdiff_t plane, bool border
 
 #else
 
-/* 16 bytes of a row, from column `i` on. */
+/* 16 bytes of a row, starting at column `i`. */
 struct part {
   ptrdiff_t i, width;
   bool aligned;
@@ -100,7 +102,7 @@ template <class T> static __device__ __forceinline__ wide<T> add(const wide<T> &
   return apply<T>([](T left, T right) { return left + right; }, a, b);
 }
 
-/* left + right of each. */
+/* Returns left + right for each point. */
 template <class T>
 static __device__ __forceinline__ wide<T> add_sides(const T *row, const part &part, const wide<T> &mid) {
   constexpr int COUNT = wide<T>::COUNT;
@@ -111,7 +113,7 @@ static __device__ __forceinline__ wide<T> add_sides(const T *row, const part &pa
   return sums;
 }
 
-/* The new points, but for those of the first and last column, which stay. */
+/* Returns the new points. Points in the first and last columns are unchanged. */
 template <class T>
 static __device__ __forceinline__ wide<T> step(const part &part, T center, T near, const wide<T> &mid,
                                                const wide<T> &sums) {
@@ -122,7 +124,7 @@ static __device__ __forceinline__ wide<T> step(const part &part, T center, T nea
   return result;
 }
 
-/* Each loads what is next before it computes. */
+/* Each kernel loads the next row or plane before it computes the current one. */
 #define STENCIL(SUFFIX, T)                                                                                           \
   RILL_KERNEL(stencil5_##SUFFIX, int64_t width, int64_t height, T center, T near, const T *x, T *y) {                \
     const box box = find_box(width, height, 1, blockDim.x * wide<T>::COUNT, blockDim.y * ROWS, 1);                   \

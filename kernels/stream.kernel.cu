@@ -1,14 +1,17 @@
-/* stream.kernel.cu: the kernels that McCalpin's STREAM measures memory with, for i below n.  Its dot: reduce.kernel.cu.
+/* stream.kernel.cu: the kernels with which McCalpin's STREAM measures memory bandwidth, for i below n. The dot product
+ * is in reduce.kernel.cu.
  *
  *   stream_copy_f32  stream_copy_f64    c[i] = a[i]
  *   stream_scale_f32 stream_scale_f64   b[i] = s * c[i]
  *   stream_add_f32   stream_add_f64     c[i] = a[i] + b[i]
  *   stream_triad_f32 stream_triad_f64   a[i] = b[i] + s * c[i]
  *
- * Launch: a thread for each 16 bytes (rill_kernels_wide), any block of one dimension; 1024 threads on a GPU.
- * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; arrays are the
- * same or do not overlap.
- * Rounding: once for each element, the triad's product and sum too (fma): the same on every device to the last bit.
+ * Launch: one thread for every 16 bytes (rill_kernels_wide), in one-dimensional blocks of any size; on a GPU use 1024
+ * threads.
+ * Limits: n must be at least 1. Arrays may have any alignment; multiples of 16 bytes are fastest. Two arrays may be the
+ * same, but must not overlap otherwise.
+ * Rounding: each element is rounded once, including product and sum of the triad (fma), so the result is bit-identical
+ * on every device.
  */
 #include <rill/device/kernel.h>
 

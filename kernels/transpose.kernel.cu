@@ -1,20 +1,20 @@
 /* transpose.kernel.cu: y[column * y_pitch + row] = x[row * x_pitch + column] for row below rows, column below columns.
- * Pitches are in elements: at least `columns` for x, at least `rows` for y.
+ * Pitches are in elements: at least `columns` for x and at least `rows` for y.
  *
- *   transpose_f32 transpose_f64   elements of 4 and of 8 bytes
+ *   transpose_f32 transpose_f64   elements of any type with 4 or 8 bytes
  *
- * Launch: blocks of 32 x 8 threads, one for each tile of 32 columns and 64 rows of x, all in x and row after row of
- * them (rill_kernels_transpose).
- * Limits: rows, columns > 0, since no launch is of 0 threads; x and y do not overlap.
- * Exact: nothing is computed.
+ * Launch: blocks of 32 x 8 threads, one for each tile of 32 columns and 64 rows of x. All blocks are in x, in row-major
+ * order of their tiles (rill_kernels_transpose).
+ * Limits: rows and columns must be at least 1. x and y must not overlap.
+ * Rounding: none; elements are only copied.
  */
 #include <rill/device/kernel.h>
 
-enum { ACROSS = 32, ALONG = 64, HEIGHT = 8 }; /* columns and rows of a tile, rows of threads */
+enum { ACROSS = 32, ALONG = 64, HEIGHT = 8 }; /* columns of a tile, rows of a tile, rows of threads in a block */
 
-/* Moves a tile, of which that many rows and columns are there. */
+/* Transposes a tile of `rows` rows and `columns` columns; a tile at the edge of the matrix is smaller. */
 #if RILL_ON_CPU
-/* The first thread of a block does the work of all: plain loops are what the host compiler is best at. */
+/* The first thread of a block does the work of all threads, because the host compiler optimizes plain loops best. */
 template <class T, class Tile>
 static void move_tile(Tile &tile, int rows, int columns, const T *x, ptrdiff_t x_pitch, T *y, ptrdiff_t y_pitch) {
   if (threadIdx.x != 0 || threadIdx.y != 0) return;
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void move_tile(Tile &tile, int rows, int colum
 }
 #endif
 
-/* A row of the tile has one element more, so that a column of it lies in all banks of shared memory. */
+/* A row of the tile has one extra element, so that the elements of a column are in different banks of shared memory. */
 #define TRANSPOSE(NAME, T)                                                                                    \
   RILL_KERNEL_BOUNDED(ACROSS *HEIGHT, NAME, int64_t rows, int64_t columns, const T *x, int64_t x_pitch, T *y, \
                       int64_t y_pitch) {                                                                      \

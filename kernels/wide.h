@@ -1,27 +1,28 @@
-/* wide.h: what the kernels of the set share: 16 bytes at a time, tiles, and sums of a tile.
+/* wide.h: code that the kernels of this folder share: 16-byte vectors, tiles, and the reduction of a tile.
  *
- * Included by kernel sources alone, after rill/device/kernel.h.  No function here uses threadIdx and the like, or
- * has a barrier: so the host compiler can make loops of the kernels that call it.
+ * Include it only in kernel sources, after rill/device/kernel.h. No function here uses threadIdx or similar variables,
+ * and none contains a barrier, so the host compiler can turn the kernels that call them into loops.
  */
 #ifndef RILL_KERNELS_WIDE_H
 #define RILL_KERNELS_WIDE_H
 
-/* This thread's number in a grid of one dimension.  Signed and as wide as a pointer: the host compiler then sees that
- * neighbours are neighbours in memory. */
+/* The index of this thread in a one-dimensional grid. It is signed and as wide as a pointer, so that the host compiler
+ * can see that neighbouring threads access adjacent elements. */
 #define GLOBAL_INDEX (static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x)
 
-/** 16 bytes of T, which a GPU loads and stores with one instruction. */
+/** Holds 16 bytes of T, which a GPU loads and stores with one instruction. */
 template <class T> struct alignas(16) wide {
   static constexpr int COUNT = 16 / sizeof(T);
   T at[COUNT];
 };
 
-/** Loads and stores at 16-byte addresses.  A copy of the whole is what compilers make one instruction of. */
+/** Load and store a vector at an address that is a multiple of 16. The vector is copied as one object, which compilers
+ *  turn into one instruction. */
 template <class T> static __device__ __forceinline__ wide<T> load_wide(const T *p) {
   return *reinterpret_cast<const wide<T> *>(p);
 }
 template <class T> static __device__ __forceinline__ void store_wide(T *p, const wide<T> &value) {
-#ifdef __clang__ /* which makes several stores of values that it has in registers */
+#ifdef __clang__ /* clang would emit several stores for values that are in registers */
   typedef T vector __attribute__((vector_size(16)));
   vector all;
   __builtin_memcpy(&all, &value, sizeof all);
@@ -31,12 +32,12 @@ template <class T> static __device__ __forceinline__ void store_wide(T *p, const
 #endif
 }
 
-/** Whether all of them can be read and written 16 bytes at a time. */
+/** Returns whether all pointers are multiples of 16, so that vectors can be loaded and stored there. */
 template <class... P> static __device__ __forceinline__ bool are_aligned(const P *...p) {
   return ((reinterpret_cast<uintptr_t>(p) | ...) & 15) == 0;
 }
 
-/** The first `count` of what 16 bytes hold, or all; 0 for the others. */
+/** Loads the first `count` elements of a vector, or all if `count` is larger; the others are 0. */
 template <class T> static __device__ __forceinline__ wide<T> load_part(const T *p, ptrdiff_t count, bool aligned) {
   if (aligned && count >= wide<T>::COUNT) return load_wide(p);
   wide<T> part;
@@ -44,14 +45,14 @@ template <class T> static __device__ __forceinline__ wide<T> load_part(const T *
   return part;
 }
 
-/** f of the elements one by one. */
+/** Applies f to each element. */
 template <class T, class F, class... In> static __device__ __forceinline__ wide<T> apply(F f, const wide<In> &...in) {
   wide<T> result;
   for (int k = 0; k < wide<T>::COUNT; k++) result.at[k] = f(in.at[k]...);
   return result;
 }
 
-/** out[i] = f(in[i] ...) for the 16 bytes of elements that belong to `thread`, as far as they are below n. */
+/** Computes out[i] = f(in[i] ...) for the 16 bytes of elements that belong to `thread`; skips indices from n on. */
 template <class T, class F, class... In>
 static __device__ __forceinline__ void map_wide(ptrdiff_t thread, ptrdiff_t n, F f, T *out, const In *...in) {
   const ptrdiff_t first = thread * wide<T>::COUNT;
@@ -63,16 +64,16 @@ static __device__ __forceinline__ void map_wide(ptrdiff_t thread, ptrdiff_t n, F
     if (first + k < n) out[first + k] = f(in[first + k]...);
 }
 
-/* ---- tiles: what a block of 256 threads reads at once, 64 bytes a thread ---- */
+/* ---- tiles: a block of 256 threads reads 64 bytes per thread ---- */
 
 constexpr int TILE_THREADS = 256, TILE_ROUNDS = 4;
 template <class T> constexpr int TILE = TILE_THREADS *TILE_ROUNDS *wide<T>::COUNT; /* elements */
 
-/** Folds the elements below n of the tile that begins at `base` and that are this thread's: each result is
- *  step(result so far, in[i] ...), from `start`.
+/** Folds this thread's elements of the tile that begins at index `base`: result = step(result, in[i] ...), beginning
+ *  with `start`. Indices from n on are skipped.
  *
- *  The order is fixed: of each 16 bytes every element goes into a result of its own, over the rounds, and then
- *  `join` makes one of these, from the first to the last.  So even a sum is the same everywhere to the last bit. */
+ *  The order is fixed: over the rounds, each element position of a 16-byte vector has its own result. `join` then
+ *  combines these results from first to last. Even a sum is therefore bit-identical on every device. */
 template <class T, class Step, class Join, class... In>
 static __device__ __forceinline__ T fold_tile(ptrdiff_t base, int thread, ptrdiff_t n, T start, Step step, Join join,
                                               const In *...in) {
