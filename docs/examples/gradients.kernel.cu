@@ -1,4 +1,5 @@
-/* The gradient of a linear model's squared error, for one weight a thread; and a step against it. */
+/* gradients computes the gradient of a linear model's squared error, with one thread per weight. descend takes one step
+ * of gradient descent. */
 #include <rill/device/kernel.h>
 
 RILL_KERNEL(gradients, int samples, int weights, int first, int last, const float *x, const float *y, const float *w,

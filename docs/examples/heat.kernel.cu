@@ -1,5 +1,5 @@
-/* One step of heat conduction on rows of `width` cells: rows first to last - 1 of `out` from those of `in` and their
- * neighbours.  The outer columns do not change. */
+/* Computes one step of heat conduction on rows of `width` cells: rows first to last - 1 of `out`, from the same rows of
+ * `in` and their neighbours. The outer columns do not change. */
 #include <rill/device/kernel.h>
 
 RILL_KERNEL(heat, int width, int first, int last, const float *in, float *out) {

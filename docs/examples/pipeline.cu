@@ -1,5 +1,5 @@
-// A CUDA program as they are: an array that is larger than the device's memory goes through it in pieces, on two streams
-// with two buffers each; each piece is scaled and summed up.  pipeline.c is the same on rill.
+// A typical CUDA program. Its array is larger than its device buffers, so it processes the array in pieces, on two
+// streams with one buffer each. Each piece is scaled and added up. pipeline.c is the same program on rill.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-/* The kernel of pipeline.cu; RILL_KERNEL stands for `__global__ void`, and its parameters for the list in parentheses. */
+/* The kernel of pipeline.cu. RILL_KERNEL replaces `__global__ void`; its arguments are the name and the parameters. */
 #include <rill/device/kernel.h>
 
 RILL_KERNEL(scale_and_sum, int n, float a, float *x, float *sums) {

@@ -1,6 +1,6 @@
-/* What the examples beside vendors' libraries share: each opens its library at run time, so that it builds everywhere,
- * and says so where there is none.  A program that is built with the vendor's headers calls the functions themselves.
- */
+/* Helpers for the examples that use vendor libraries. Each example opens its library at run time, so that it builds on
+ * any machine, and prints a message if there is none. A program that is built with the vendor's headers would call the
+ * functions directly. */
 #ifndef VENDOR_LIBRARY_H
 #define VENDOR_LIBRARY_H
 
@@ -18,7 +18,7 @@
     }                                                        \
   } while (0)
 
-/* For the vendors' calls, which return 0 when all is well. */
+/* Checks a vendor's call, which returns 0 on success. */
 #define CHECK_VENDOR(call)                                                            \
   do {                                                                                \
     const int code_ = (call);                                                         \
@@ -28,22 +28,22 @@
     }                                                                                 \
   } while (0)
 
-/* The first library of a list that ends with NULL; NULL if none is here. */
+/* Opens the first library that exists, of a list that ends with NULL. Returns NULL if there is none. */
 static inline void *open_one(const char *const *names) {
   void *library = NULL;
   for (; *names != NULL && library == NULL; names++) library = dlopen(*names, RTLD_NOW);
   return library;
 }
 
-/* Sets a pointer to a function; 0 if the library has none of that name. */
+/* Sets a function pointer. Returns 0 if the library has no function of that name. */
 static inline int find(void *library, const char *name, void *function) {
   void *symbol = dlsym(library, name);
   memcpy(function, &symbol, sizeof symbol);
   return symbol != NULL;
 }
 
-/* Makes a stream's device the calling thread's current one, which vendors' libraries look at when they start: for CUDA
- * the primary context, which cudaSetDevice makes current as well; for HIP the device. */
+/* Makes the device of a stream current in the calling thread, because vendor libraries use the current device when they
+ * are initialized. For CUDA this is the primary context, as with cudaSetDevice; for HIP it is the device. */
 static inline int make_current(rill_stream stream, const rill_device_info *info) {
   static const char *const cuda[] = { "libcuda.so.1", NULL };
   static const char *const hip[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL };

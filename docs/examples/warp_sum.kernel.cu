@@ -1,11 +1,12 @@
-/* warp_sum.kernel.cu: the sum of many numbers, in one kernel that warps of 32 and of 64 threads run. */
+/* warp_sum.kernel.cu: the sum of many numbers, in one kernel for warps of 32 and of 64 threads. */
 #include <assert.h>
 
 #include <rill/device/kernel.h>
 
-/* Adds up x[0 .. n-1]; `*total` is 0 before.  One dimension; whole warps in a block. */
+/* Adds the sum of x[0 .. n-1] to `*total`. Launch: one dimension; the block size must be a multiple of the warp size.
+ */
 RILL_KERNEL(warp_sum, int n, const rill_half *x, float *total) {
-  __shared__ float sums[32]; /* one for each warp of a block: at most 1024 / 32 */
+  __shared__ float sums[32]; /* one per warp of a block: at most 1024 / 32 */
   const unsigned lane = rill_lane(), warp = threadIdx.x / rill_warp_size(), warps = blockDim.x / rill_warp_size();
   assert(blockDim.x % rill_warp_size() == 0);
 
@@ -15,7 +16,7 @@ RILL_KERNEL(warp_sum, int n, const rill_half *x, float *total) {
   for (unsigned step = rill_warp_size() / 2; step > 0; step /= 2) sum += rill_shuffle_down(sum, step);
   if (lane == 0) sums[warp] = sum;
   __syncthreads();
-  if (warp != 0) return; /* a complete warp ends, and no barrier follows */
+  if (warp != 0) return; /* all threads of the warp return, and no barrier follows */
 
   sum = lane < warps ? sums[lane] : 0;
   for (unsigned step = rill_warp_size() / 2; step > 0; step /= 2) sum += rill_shuffle_down(sum, step);

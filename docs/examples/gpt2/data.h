@@ -12,8 +12,8 @@ double random_unit(uint64_t *state);
 
 /* Return parameters in the layout of model.h; the caller frees them. parameters_load reads a file (magic 20240326,
  * version 3, floats), which also sets the configuration. parameters_make initializes them as in GPT-2: normally
- * distributed with deviation 0.02; matrices whose results are added to the residual stream have a smaller deviation,
- * which depends on the number of layers. */
+ * distributed with standard deviation 0.02; matrices whose results are added to the residual stream have a smaller
+ * deviation, which depends on the number of layers. */
 float *parameters_load(const char *path, gpt2_config *config);
 float *parameters_make(const gpt2_config *config, uint64_t seed);
 

@@ -1,24 +1,24 @@
-/* gpt2.kernel.cu: what GPT-2 computes beside matrix products, forward and backward.
+/* gpt2.kernel.cu: all kernels of GPT-2 except the matrix products, for the forward and the backward pass.
  *
- * Matrices lie row after row.  A row of an activation is one token's: `rows` is batch * length, in the order of the
- * tokens.  `channels` is the width of the model.  Three shapes of launches occur:
+ * Matrices are stored in row-major order. Each row of an activation belongs to one token; `rows` is batch * length, and
+ * the rows are in the order of the tokens. `channels` is the width of the model. Launches have one of three shapes:
  *
- *   - a thread for each element: gelu, heads, adamw;
- *   - a warp for each row: layer normalization and softmax, whose sums over a row are rill_warp_sum;
- *   - a block for each row: the classifier, whose rows have as many elements as the vocabulary has tokens.
+ *   - one thread per element: gelu, heads, adamw;
+ *   - one warp per row: layer normalization and softmax, which add up a row with rill_warp_sum;
+ *   - one block per row: the classifier, whose rows have one element per token of the vocabulary.
  *
- * No kernel adds with atomic operations: what is summed over rows is summed in an order that is the same in each run.
+ * No kernel adds with atomic operations, so sums over rows are computed in the same order in every run.
  */
 #include <rill/device/kernel.h>
 
 /* ---- functions ---- */
 
-/* e^x within 2 units in the last place, for x above -87; below, e^-87.  Written out so that the source compiles where
- * a GPU's compiler has no <math.h>. */
+/* Returns e^x with an error of at most 2 units in the last place for x above -87, and e^-87 for x below that. It is
+ * written out so that the source compiles with GPU compilers that have no <math.h>. */
 static __device__ __forceinline__ float exponential(float x) {
   const float limited = fminf(fmaxf(x, -87.0f), 88.0f);
   const float n = rintf(limited * 1.44269504f);
-  const float r = limited - n * 0.693145752f - n * 1.42860677e-6f; /* n * ln 2, the first product of which is exact */
+  const float r = limited - n * 0.693145752f - n * 1.42860677e-6f; /* minus n * ln 2; the first product is exact */
   float p = 1.0f / 5040;
   p = p * r + 1.0f / 720;
   p = p * r + 1.0f / 120;
@@ -33,11 +33,11 @@ static __device__ __forceinline__ float exponential(float x) {
   return p * scale;
 }
 
-/* The logarithm of a normal number above 0: of 2^n * m, where m lies around 1. */
+/* Returns the logarithm of a positive normal number, which is split into 2^n * m with m near 1. */
 static __device__ __forceinline__ float logarithm(float x) {
   int bits;
   memcpy(&bits, &x, sizeof bits);
-  const int n = (bits - 0x3f3504f3) >> 23; /* m is from sqrt(1/2) to sqrt(2) */
+  const int n = (bits - 0x3f3504f3) >> 23; /* m is between sqrt(1/2) and sqrt(2) */
   bits -= n * (1 << 23);
   float m;
   memcpy(&m, &bits, sizeof m);
@@ -51,18 +51,17 @@ static __device__ __forceinline__ float hyperbolic_tangent(float x) {
   return copysignf((1.0f - e) / (1.0f + e), x);
 }
 
-/* The row of a warp, whose threads take every width-th element, each from its own place on. */
+/* Returns the row of this thread's warp. Thread i of a warp processes the elements i, i + width, i + 2 * width ... */
 static __device__ __forceinline__ int warp_row() {
   const unsigned warps = blockDim.x / rill_warp_size();
   return static_cast<int>(blockIdx.x * warps + threadIdx.x / rill_warp_size());
 }
 
-/* ---- the begin of a step ---- */
+/* ---- the beginning of a step ---- */
 
-/* Takes a batch of count + 1 tokens, each of which but the first is what is to be predicted of those before it, and
- * leaves in `rates` what the step's update needs: the learning rate, and the factors that correct the moments of AdamW
- * for their start at 0.  All that differs from one step to the next is in the first two arguments: a graph of the step
- * needs no other change. */
+/* Copies a batch of count + 1 tokens to inputs and targets: the target of each token is the token after it. Writes to
+ * `rates` the learning rate and the factors that correct the moments of AdamW for starting at 0. Only the first two
+ * arguments differ from one step to the next, so a graph of the step needs no other change. */
 RILL_KERNEL(begin_step, const int *batch, int step, int count, float learning_rate, float beta1, float beta2,
             int *inputs, int *targets, float *rates) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -85,7 +84,7 @@ RILL_KERNEL(begin_step, const int *batch, int step, int count, float learning_ra
 
 /* ---- embedding ---- */
 
-/* x[row] = the embedding of the row's token + that of its position.  A block for each row. */
+/* Sets x[row] to the sum of the embeddings of the row's token and of its position. One block per row. */
 RILL_KERNEL(embed, int channels, int length, const int *tokens, const float *token_weights,
             const float *position_weights, float *x) {
   const size_t row = blockIdx.x, position = row % static_cast<size_t>(length);
@@ -95,7 +94,8 @@ RILL_KERNEL(embed, int channels, int length, const int *tokens, const float *tok
   for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) to[c] = a[c] + b[c];
 }
 
-/* For each row the next one of the same token, `rows` if there is none, and after these whether it is the first one. */
+/* Sets links[row] to the next row with the same token, or to `rows` if there is none. Sets links[rows + row] to 1 if
+ * the row is the first with its token, else to 0. */
 RILL_KERNEL(link_rows, int rows, const int *tokens, int *links) {
   const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (row >= rows) return;
@@ -110,8 +110,8 @@ RILL_KERNEL(link_rows, int rows, const int *tokens, int *links) {
   links[rows + row] = first == row;
 }
 
-/* Adds the gradients of the rows to those of their tokens.  Blocks for each row, over the columns in y: those of a
- * token's first row add up all rows of this token, in their order, and the others have nothing to do. */
+/* Adds the gradients of the rows to the gradients of their tokens. The grid covers the rows in x and the columns in y.
+ * The blocks of a token's first row add up all rows of the token in order; all others return. */
 RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, const int *links, const float *dx,
             float *dweights) {
   const int c = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), row = static_cast<int>(blockIdx.x);
@@ -121,7 +121,7 @@ RILL_KERNEL(embed_tokens_backward, int rows, int channels, const int *tokens, co
   dweights[static_cast<size_t>(tokens[row]) * static_cast<size_t>(channels) + c] += sum;
 }
 
-/* A position's gradient is the sum over the batch.  `size` is length * channels. */
+/* Sets the gradient of each position to the sum over the batch. `size` is length * channels. */
 RILL_KERNEL(embed_positions_backward, int size, int batch, const float *dx, float *dweights) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
@@ -132,8 +132,8 @@ RILL_KERNEL(embed_positions_backward, int size, int batch, const float *dx, floa
 
 /* ---- the residual stream and layer normalization ---- */
 
-/* sum = x + add + bias, and out = the normalized sum * weights + shift.  add is NULL where nothing is added.
- * mean and scale (1 / the standard deviation) are kept for the backward pass.  A warp for each row. */
+/* Computes sum = x + add + bias and out = normalized sum * weights + shift. If add is NULL, sum is x. The means and
+ * scales (1 / standard deviation) are stored for the backward pass. One warp per row. */
 RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, const float *add, const float *bias,
                     const float *weights, const float *shift, float *sum, float *out, float *means, float *scales) {
   const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
@@ -161,8 +161,8 @@ RILL_KERNEL_BOUNDED(256, residual_norm, int rows, int channels, const float *x, 
   }
 }
 
-/* Adds to dx, the gradient of the residual stream after the normalization's input, what comes through the
- * normalization.  A warp for each row. */
+/* Adds the gradient that flows back through the normalization to dx, the gradient of the residual stream. One warp per
+ * row. */
 RILL_KERNEL_BOUNDED(256, norm_backward, int rows, int channels, const float *dout, const float *x,
                     const float *weights, const float *means, const float *scales, float *dx) {
   const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
@@ -181,8 +181,9 @@ RILL_KERNEL_BOUNDED(256, norm_backward, int rows, int channels, const float *dou
     dx[first + c] += scale * (dout[first + c] * weights[c] - sum - (x[first + c] - mean) * scale * product);
 }
 
-/* Gradients of weights that all rows share are sums over the rows: each block adds up `part` rows of some columns, and
- * add_parts the blocks' sums.  First the two of a normalization, into parts[0 ..] and after them. */
+/* The gradient of a weight that all rows share is a sum over the rows. Each block adds up `part` rows of some columns,
+ * and add_parts adds up the sums of the blocks. norm_column_sums computes the gradients of a normalization's weight and
+ * bias: each part has `channels` sums for the weight, followed by `channels` sums for the bias. */
 RILL_KERNEL(norm_column_sums, int rows, int channels, int part, const float *dout, const float *x, const float *means,
             const float *scales, float *parts) {
   const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), begin = static_cast<int>(blockIdx.y) * part;
@@ -199,7 +200,7 @@ RILL_KERNEL(norm_column_sums, int rows, int channels, int part, const float *dou
   to[channels + c] = sum;
 }
 
-/* The same of a bias. */
+/* Computes the partial sums of the gradient of a bias. */
 RILL_KERNEL(column_sums, int rows, int columns, int part, const float *dout, float *parts) {
   const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), begin = static_cast<int>(blockIdx.y) * part;
   const int end = min(begin + part, rows);
@@ -219,9 +220,10 @@ RILL_KERNEL(add_parts, int count, int columns, const float *parts, float *out) {
 
 /* ---- attention ---- */
 
-/* What the products of attention take is each head's own matrix of length x size.  A token's row has `parts` times the
- * channels (queries, keys and values), each of which is the heads' channels, head after head.  Launch: blocks of
- * size x some positions, over the positions, the batch, and parts * heads.  bias may be NULL. */
+/* Copies x to a matrix of length x size for each head, as the products of attention need it, and adds the bias unless
+ * it is NULL. A row of x holds `parts` groups of channels (queries, keys and values), and each group holds the channels
+ * of all heads, one head after another. Launch: blocks of `size` x some positions; the grid covers the positions in x,
+ * the batch in y, and parts * heads in z. */
 RILL_KERNEL(split_heads, int length, int size, int heads, int parts, const float *bias, const float *x, float *out) {
   const int position = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y), b = static_cast<int>(blockIdx.y);
   const int part = static_cast<int>(blockIdx.z) / heads, head = static_cast<int>(blockIdx.z) % heads;
@@ -234,7 +236,7 @@ RILL_KERNEL(split_heads, int length, int size, int heads, int parts, const float
       bias != nullptr ? v + bias[column] : v;
 }
 
-/* The way back. */
+/* Reverses split_heads, without a bias. */
 RILL_KERNEL(merge_heads, int length, int size, int heads, int parts, const float *x, float *out) {
   const int position = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y), b = static_cast<int>(blockIdx.y);
   const int part = static_cast<int>(blockIdx.z) / heads, head = static_cast<int>(blockIdx.z) % heads;
@@ -246,8 +248,8 @@ RILL_KERNEL(merge_heads, int length, int size, int heads, int parts, const float
       x[((static_cast<size_t>(part * batch + b) * heads + head) * length + position) * size + c];
 }
 
-/* Scores to probabilities, in place: of a row's length columns those up to its own position count, the others become
- * 0.  A warp for each row. */
+/* Turns scores into probabilities in place. A row uses the columns up to its own position; the others become 0. One
+ * warp per row. */
 RILL_KERNEL_BOUNDED(256, softmax, int rows, int length, float *scores) {
   const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
@@ -266,7 +268,7 @@ RILL_KERNEL_BOUNDED(256, softmax, int rows, int length, float *scores) {
   for (int i = from; i < length; i += width) x[i] = i < count ? x[i] * factor : 0.0f;
 }
 
-/* Gradients of probabilities to those of scores, in place. */
+/* Turns gradients of probabilities into gradients of scores, in place. One warp per row. */
 RILL_KERNEL_BOUNDED(256, softmax_backward, int rows, int length, const float *probabilities, float *gradients) {
   const int row = warp_row(), from = static_cast<int>(rill_lane()), width = static_cast<int>(rill_warp_size());
   if (row >= rows) return;
@@ -281,14 +283,15 @@ RILL_KERNEL_BOUNDED(256, softmax_backward, int rows, int length, const float *pr
 
 /* ---- gelu ---- */
 
-/* The approximation that GPT-2 was trained with: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). */
+/* Returns the hyperbolic tangent in the approximation of gelu with which GPT-2 was trained: gelu(x) =
+ * x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). */
 static __device__ __forceinline__ float gelu_tangent(float x) {
   return hyperbolic_tangent(0.797884561f * (x + 0.044715f * x * x * x));
 }
 
-enum { GELU_ROWS = 4 }; /* of a thread, which reads its bias once */
+enum { GELU_ROWS = 4 }; /* per thread, so that it reads the bias once for all of them */
 
-/* x += bias, and out = gelu(x).  Blocks for each GELU_ROWS rows, over the columns in y. */
+/* Adds the bias to x, and sets out to gelu(x). The grid covers groups of GELU_ROWS rows in x, and the columns in y. */
 RILL_KERNEL(gelu, int rows, int columns, const float *bias, float *x, float *out) {
   const int c = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   const int begin = static_cast<int>(blockIdx.x) * GELU_ROWS, end = min(begin + GELU_ROWS, rows);
@@ -301,7 +304,7 @@ RILL_KERNEL(gelu, int rows, int columns, const float *bias, float *x, float *out
   }
 }
 
-/* In place: the gradient of out becomes that of x. */
+/* Turns the gradient of `out` into the gradient of x, in place. */
 RILL_KERNEL(gelu_backward, int64_t n, const float *x, float *gradients) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -312,9 +315,9 @@ RILL_KERNEL(gelu_backward, int64_t n, const float *x, float *gradients) {
 
 /* ---- the classifier ---- */
 
-/* Softmax, cross-entropy and its gradient in one: losses[row] = -log(probability of the target), and the logits become
- * the gradients of the mean loss, each (probability - whether it is the target) / rows.  The columns past the
- * vocabulary are padding: no token, gradient 0.  A block for each row. */
+/* Computes softmax, cross-entropy and its gradient in one pass. losses[row] is -log(probability of the target). The
+ * logits are replaced by the gradient of the mean loss: (probability - t) / rows, where t is 1 for the target and 0 for
+ * other tokens. Columns after the vocabulary are padding; they get gradient 0. One block per row. */
 RILL_KERNEL_BOUNDED(256, classify, int vocabulary, int padded, float factor, const int *targets, float *logits,
                     float *losses) {
   const int row = static_cast<int>(blockIdx.x), target = targets[row];
@@ -327,7 +330,7 @@ RILL_KERNEL_BOUNDED(256, classify, int vocabulary, int padded, float factor, con
   for (int i = thread; i < vocabulary; i += threads) sum += exponential(x[i] - most);
   sum = rill_block_sum(sum);
   if (thread == 0) losses[row] = logarithm(sum) + most - x[target];
-  __syncthreads(); /* x[target] is written next */
+  __syncthreads(); /* before x[target] is overwritten */
   const float scale = factor / sum;
   for (int i = thread; i < padded; i += threads) {
     const float p = i < vocabulary ? exponential(x[i] - most) * scale : 0.0f;
@@ -335,7 +338,7 @@ RILL_KERNEL_BOUNDED(256, classify, int vocabulary, int padded, float factor, con
   }
 }
 
-/* By one block. */
+/* Computes the mean of the losses. Launch: one block. */
 RILL_KERNEL_BOUNDED(256, mean_loss, int rows, const float *losses, float *out) {
   float sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < rows; i += static_cast<int>(blockDim.x)) sum += losses[i];
@@ -345,7 +348,8 @@ RILL_KERNEL_BOUNDED(256, mean_loss, int rows, const float *losses, float *out) {
 
 /* ---- the update ---- */
 
-/* AdamW: the moments follow the gradient and its square, and the weights their quotient.  rates: see begin_step. */
+/* Updates moments and weights by AdamW. The moments are moving averages of the gradient and of its square. begin_step
+ * sets `rates`. */
 RILL_KERNEL(adamw, int64_t n, float decay, float beta1, float beta2, const float *rates, const float *gradients,
             float *weights, float *first, float *second) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

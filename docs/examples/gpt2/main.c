@@ -1,4 +1,4 @@
-/* Trains GPT-2, and lets it continue a text of its own.  README.md says how to build and run it. */
+/* Trains GPT-2 and generates text with it. GPT2.md describes how to build and run it. */
 #include "../vendor_library.h"
 #include "data.h"
 #ifdef GPT2_RANKS
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #ifdef GPT2_RANKS
-enum { BY_GRAPH = 0 }; /* on the CPU what ranks exchange cannot be captured */
+enum { BY_GRAPH = 0 }; /* on the CPU, communication between ranks cannot be captured */
 #else
 enum { BY_GRAPH = 1 };
 #endif
@@ -30,7 +30,7 @@ static void usage(void) {
   exit(2);
 }
 
-/* An option: it takes a text, a number from `least` to `most`, a real number, or nothing. */
+/* A command line option. It takes a text, a number from `least` to `most`, a real number, or no value. */
 typedef struct choice {
   const char *name, **text;
   int *number, least, most;
@@ -117,7 +117,7 @@ static double now(void) {
 
 enum { SLOTS = 2 };
 
-/* Batches on their way to the device, on a stream of their own: one is copied while the step before it runs.
+/* Uploads batches on a separate stream: each is copied while the previous step runs.
  *
  * Invariant: the host writes a slot's pinned memory only after the slot's last upload, and the slot's device memory is
  * written only after the step that read it. */
@@ -154,7 +154,7 @@ static void feed_close(feed *f) {
   CHECK(rill_stream_release(f->stream));
 }
 
-/* Begins the upload of the batch of a step. */
+/* Starts the upload of the batch of a step. */
 static void feed_upload(feed *f, corpus *text, int vocabulary, size_t stride, int step) {
   const int i = step % SLOTS;
   CHECK(rill_event_synchronize(f->slots[i].uploaded));
@@ -193,7 +193,7 @@ static void train(gpt2 *model, const settings *s, corpus *text, size_t stride, i
   feed_close(&f);
 }
 
-/* Draws a token by its probability. */
+/* Draws a token at random, with the probabilities that the logits give. */
 static int draw(const float *logits, int count, uint64_t *seed) {
   float most = logits[0];
   double sum = 0;
@@ -205,7 +205,7 @@ static int draw(const float *logits, int count, uint64_t *seed) {
   return count - 1;
 }
 
-/* Begins with the token that GPT-2 ends texts with, which is the vocabulary's last. */
+/* Generates `count` tokens. The first token is the one with which GPT-2 ends a text, the last of the vocabulary. */
 static void generate(gpt2 *model, int count) {
   const int length = model->options.length;
   uint64_t seed = 1337;
@@ -235,7 +235,7 @@ int main(int argument_count, char **arguments) {
   else corpus_make(&text, 1 << 18, s.config.vocabulary, 2);
   CHECK(rill_device_open(s.device, &device));
   CHECK(rill_device_get_info(device, &info));
-  const size_t tokens = (size_t)s.options.batch * (size_t)s.options.length; /* of all ranks */
+  const size_t tokens = (size_t)s.options.batch * (size_t)s.options.length; /* in the batch of all ranks */
   uint32_t rank = 0;
 #ifdef GPT2_RANKS
   ranks all;

@@ -1,6 +1,6 @@
-/* GPT-2, as the papers describe it: embeddings; layers of causal self-attention and of two linear maps around a gelu,
- * each after a layer normalization and added to the residual stream; a last normalization; and logits by the
- * embeddings of the tokens. */
+/* GPT-2, as the papers describe it. The embeddings are followed by layers. Each layer adds two results to the residual
+ * stream: causal self-attention, and two linear maps with a gelu between them. A layer normalization precedes each of
+ * the two. After a last normalization, the token embeddings turn the result into logits. */
 #include "model.h"
 
 #include "../vendor_library.h"
@@ -9,13 +9,13 @@
 #include <math.h>
 
 enum { THREADS = 128, GELU_ROWS = 4 /* as in gpt2.kernel.cu */ };
-enum { PART = 32, MOST_PARTS = 128 }; /* rows of a partial column sum, at least; partial sums, at most */
+enum { PART = 32, MOST_PARTS = 128 }; /* minimum rows of a partial column sum; maximum number of partial sums */
 
-/* ---- where tensors are ---- */
+/* ---- layout of the tensors ---- */
 
 static const struct {
   const char *name;
-  int across, down; /* times the channels; of the embeddings see gpt2_size; down 0: a vector */
+  int across, down; /* in multiples of `channels`; down is 0 for a vector; gpt2_size has the embeddings */
 } tensors[GPT2_TENSORS] = {
   [GPT2_TOKENS] = { "token embedding", 1, 1 },
   [GPT2_POSITIONS] = { "position embedding", 1, 1 },
@@ -44,7 +44,7 @@ size_t gpt2_size(const gpt2_config *config, gpt2_tensor tensor) {
   return (size_t)tensors[tensor].across * channels * (tensors[tensor].down != 0 ? channels : 1);
 }
 
-/* The floats of a layer's matrices (down 1) or vectors (down 0) before `end`. */
+/* Returns the number of floats in a layer's matrices (down 1) or vectors (down 0) before the tensor `end`. */
 static size_t layer_size(const gpt2_config *config, int down, gpt2_tensor end) {
   size_t size = 0;
   for (gpt2_tensor t = GPT2_NORM1_WEIGHT; t < end; t++)
@@ -77,14 +77,14 @@ static float *gradient(gpt2 *model, gpt2_tensor tensor, int layer) {
 
 /* ---- memory ---- */
 
-/* The next `count` floats of the plan, from a multiple of 256 bytes on. */
+/* Takes the next `count` floats, starting at a multiple of 256 bytes. */
 static float *take(float *memory, size_t *used, size_t count) {
   float *const place = memory != NULL ? memory + *used : NULL;
   *used += (count + 63) / 64 * 64;
   return place;
 }
 
-/* Gives every array its place in `memory`, and returns how many floats that takes.  NULL: only counts. */
+/* Places all arrays in `memory`, and returns the number of floats needed. With NULL it only counts. */
 static size_t plan(gpt2 *model, float *memory) {
   const gpt2_config *const c = &model->config;
   const size_t rows = (size_t)model->options.batch * (size_t)model->options.length, count = gpt2_parameters(c);
@@ -146,7 +146,7 @@ void gpt2_open(gpt2 *model, rill_device device, const gpt2_config *config, const
   CHECK(RILL_NEW(device, RILL_MEMORY_PINNED, 1, &model->loss));
   products_open(&model->products, device, model->stream, &options->products);
 
-  /* Of the gradients those of positions that no sequence has are never written. */
+  /* Gradients must be cleared: those of positions that no sequence reaches are never written. */
   const size_t count = gpt2_parameters(config);
   CHECK(rill_copy_async(model->stream, model->parameters, parameters, count * sizeof *parameters));
   CHECK(rill_fill_async(model->stream, model->gradients, &zero, sizeof zero, count));
@@ -183,19 +183,19 @@ static rill_launch warp_for_each(const gpt2 *model, int rows) {
 
 static void multiply(gpt2 *model, product p) { products_multiply(&model->products, &p); }
 
-/* y = x * w^T, of x with `in` and y with `out` columns. */
+/* Computes y = x * w^T. x has `in` columns and y has `out` columns. */
 static void linear(gpt2 *model, int rows, int in, int out, const float *x, const float *w, float *y) {
   multiply(model, (product){ A_BT, 1, rows, out, in, 1, x, w, y });
 }
 
-/* dx = dy * w, and dw = dy^T * x. */
+/* Computes dx = dy * w and dw = dy^T * x. */
 static void linear_backward(gpt2 *model, int rows, int in, int out, const float *dy, const float *x, const float *w,
                             float *dx, float *dw) {
   multiply(model, (product){ A_B, 1, rows, in, out, 1, dy, w, dx });
   multiply(model, (product){ AT_B, 1, out, in, rows, 1, dy, x, dw });
 }
 
-/* The launch of split_heads and merge_heads. */
+/* Returns the launch shape of split_heads and merge_heads. */
 static rill_launch for_heads(const gpt2 *model, int batch, int length, int parts) {
   const int heads = model->config.heads, size = model->config.channels / heads, deep = size < 256 ? 256 / size : 1;
   return grid(parts_of((size_t)length, (size_t)deep), (size_t)batch, (size_t)(parts * heads), size, deep);
@@ -215,8 +215,8 @@ static void bias_backward(gpt2 *model, int rows, int columns, const float *dy, f
   add_up(model, count, columns, db);
 }
 
-/* Adds to d_stream what of `dy` comes through a normalization, whose weight and bias lie together, as their gradients
- * do. */
+/* Adds the gradient that flows from `dy` back through a normalization to d_stream. The gradients of the normalization's
+ * weight and bias are contiguous, so one launch adds up both. */
 static void normalize_backward(gpt2 *model, gpt2_tensor tensor, int layer, int rows, const float *dy, const float *x,
                                const float *mean, const float *scale) {
   const int channels = model->config.channels, part = rows_of_part(rows), count = (rows + part - 1) / part;
@@ -249,7 +249,7 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
   CHECK(embed_launch(stream, &by_rows, channels, length, model->inputs, weight(model, GPT2_TOKENS, 0),
                      weight(model, GPT2_POSITIONS, 0), model->narrow));
 
-  /* The residual stream is x, to which `add` and its bias are added by the next normalization. */
+  /* The residual stream is x + add + bias; the next normalization computes this sum. */
   const float *x = model->narrow, *add = NULL, *bias = NULL;
   for (int i = 0; i < model->config.layers; i++) {
     gpt2_layer *const l = &model->layers[i];
@@ -281,7 +281,7 @@ void gpt2_forward(gpt2 *model, int batch, int length) {
                              model->scale));
 }
 
-/* The gradients from `first` to `end` are submitted. */
+/* Calls gradients_ready for the gradients from `first` to `end`, which have been submitted. */
 static void announce(gpt2 *model, size_t first, size_t end) {
   if (model->options.gradients_ready != NULL)
     model->options.gradients_ready(model->options.user, model->gradients + first, end - first);
@@ -373,7 +373,7 @@ static void update_range(gpt2 *model, size_t first, size_t end, float decay) {
                      model->moment2 + first));
 }
 
-/* Matrices and embeddings decay; biases and what normalizations scale by do not. */
+/* Applies weight decay to matrices and embeddings, but not to biases and normalization weights. */
 void gpt2_update(gpt2 *model) {
   const gpt2_config *const c = &model->config;
   if (model->options.before_update != NULL) model->options.before_update(model->options.user);
@@ -401,7 +401,7 @@ void gpt2_step(gpt2 *model, const int *batch, int step) {
 void gpt2_capture(gpt2 *model) {
   rill_graph graph;
   CHECK(rill_stream_capture_begin(model->stream, RILL_CAPTURE_RELAXED));
-  gpt2_step(model, model->inputs, 0); /* the batch and the step are changed before each launch */
+  gpt2_step(model, model->inputs, 0); /* gpt2_launch replaces the batch and the step */
   CHECK(rill_stream_capture_end(model->stream, &graph));
   CHECK(rill_graph_find_node(graph, "begin_step", 0, &model->begin));
   CHECK(rill_graph_instantiate(graph, &model->graph));

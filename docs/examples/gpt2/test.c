@@ -1,8 +1,8 @@
-/* The model on a device beside reference.c: losses and the gradient of each tensor; 20 steps on streams and by a graph.
- * And the reference beside finite differences of its own loss.
+/* Compares the model on a device with reference.c: the losses and parameters of 20 steps, on streams and as a graph,
+ * and the gradient of each tensor. Compares the gradients of the reference with finite differences of its loss.
  *
- * The device is that of RILL_TEST_DEVICE, else of RILL_DEVICE.  With the argument "library" the vendor's library makes
- * the products, else rill's kernels do. */
+ * RILL_TEST_DEVICE selects the device; if it is not set, RILL_DEVICE does. With the argument "library" the vendor's
+ * library computes the matrix products, otherwise rill's kernels do. */
 #include "../vendor_library.h"
 #include "data.h"
 #include "reference.h"
@@ -25,7 +25,7 @@ typedef struct setting {
   int batch, length;
 } setting;
 
-/* Sizes that are no multiples of a block, a warp or a tile, and fewer positions than there are. */
+/* The sizes include some that are no multiples of a block, a warp or a tile, and sequences shorter than the maximum. */
 static const setting settings[] = {
   { "small", { .layers = 2, .heads = 2, .channels = 48, .positions = 24, .vocabulary = 61, .padded = 64 }, 3, 17 },
   { "wide", { .layers = 1, .heads = 3, .channels = 96, .positions = 70, .vocabulary = 300, .padded = 320 }, 1, 70 },
@@ -36,7 +36,7 @@ static gpt2_options options = {
   .learning_rate = 1e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .decay = 0.1f, .products = { .own = 1 }
 };
 
-/* Parameters of which all matter: also biases are other than 0, and what is scaled by is other than 1. */
+/* Makes parameters that all affect the result: no bias is 0, and no scale is 1. */
 static float *make_parameters(const gpt2_config *config, uint64_t seed) {
   float *const parameters = parameters_make(config, seed);
   for (size_t i = 0; i < gpt2_parameters(config); i++) parameters[i] += (float)(0.2 * random_unit(&seed) - 0.1);
@@ -50,7 +50,8 @@ static double *as_double(const float *x, size_t count) {
   return y;
 }
 
-/* Some of each tensor's derivatives: (loss(x + h) - loss(x - h)) / 2h, which is off by about h^2. */
+/* Tests some derivatives of each tensor: the finite difference (loss(x + h) - loss(x - h)) / 2h has an error of about
+ * h^2. */
 static void test_finite_differences(const setting *s) {
   const gpt2_config *const c = &s->config;
   const size_t count = gpt2_parameters(c);
@@ -82,14 +83,14 @@ static void test_finite_differences(const setting *s) {
   free(text.tokens);
 }
 
-/* The largest difference of a tensor, over its largest number. */
+/* Compares each tensor; the error is the largest difference divided by the tensor's largest absolute value. */
 static void compare(const setting *s, const char *what, const float *got, const double *expected, double bound) {
   for (gpt2_tensor t = 0; t < GPT2_TENSORS; t++)
     for (int layer = 0; layer < gpt2_copies(&s->config, t); layer++) {
       const size_t first = gpt2_offset(&s->config, t, layer);
       double worst = 0, most = 0;
       for (size_t i = first; i < first + gpt2_size(&s->config, t); i++) {
-        /* One that is not a number counts as infinite. */
+        /* A NaN counts as infinite. */
         const double difference = fabs((double)got[i] - expected[i]);
         worst = difference <= worst ? worst : difference < HUGE_VAL ? difference : HUGE_VAL;
         most = fmax(most, fabs(expected[i]));
@@ -162,7 +163,7 @@ static void test_training(rill_device device, const setting *s) {
     const double error = fabs((double)*by_streams.model.loss - loss);
     if (getenv("GPT2_VERBOSE") != NULL) printf("%s, step %d: loss %.6f, error %.2g\n", s->name, i, loss, error);
     expect(error < 1e-4, "loss", s->name, error, 1e-4);
-    /* The same kernels in the same order: the same bits. */
+    /* The graph runs the same kernels in the same order, so the results must be bit-identical. */
     expect(*by_streams.model.loss == *by_graph.model.loss, "loss by a graph", s->name, (double)*by_graph.model.loss,
            loss);
   }
@@ -180,7 +181,7 @@ static void test_training(rill_device device, const setting *s) {
   free(moments);
 }
 
-/* What is predicted of a text does not depend on how much of it there is after that. */
+/* Tests that a prediction does not depend on the tokens that follow. */
 static void test_prediction(rill_device device, const setting *s) {
   float *const parameters = make_parameters(&s->config, 5);
   double *const as_doubles = as_double(parameters, gpt2_parameters(&s->config));
@@ -192,7 +193,7 @@ static void test_prediction(rill_device device, const setting *s) {
     double sum = 0;
     gpt2_predict(&r.model, r.batch, count, logits);
     for (int i = 0; i < s->config.vocabulary; i++) sum += exp((double)logits[i]);
-    /* The loss of the last token alone, of the mean losses of `count` and of one less. */
+    /* The loss of the last token alone is the difference of the total losses of `count` and `count - 1` tokens. */
     const double loss = log(sum) - (double)logits[r.batch[count]];
     const double all = count * reference_loss(&s->config, 1, count, r.batch, as_doubles, NULL);
     const double others =

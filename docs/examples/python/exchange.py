@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gives memory of rill to NumPy, PyTorch or CuPy and takes an array of theirs, without a copy, by DLPack.
+"""Shares memory between rill and NumPy, PyTorch or CuPy in both directions, without a copy, through DLPack.
 
     python3 make_module.py /usr/local/share/rill/rill-api.json rill.py && python3 exchange.py numpy
 
-numpy is on the CPU, from version 2.1 on; torch and cupy are wherever RILL_DEVICE says, if they can.
+numpy uses the CPU and must be version 2.1 or later. torch and cupy use the device of RILL_DEVICE, if they support it.
 """
 
 import ctypes
@@ -32,13 +32,13 @@ def delete(managed):
 
 @DESTROY
 def destroy(capsule):
-    """Of a capsule that nobody has used."""
+    """Releases the memory of a capsule that no library has consumed."""
     if is_valid(capsule, NAME):
         delete(pointer_of(capsule, NAME))
 
 
 class Array:
-    """N floats in memory of rill, for from_dlpack of any library."""
+    """N floats in memory of rill, for the from_dlpack of any library."""
 
     def __init__(self, device, stream):
         self.stream, self.info = stream, rill.device_get_info(device)
@@ -76,7 +76,7 @@ def main(name):
     device = rill.device_open("cpu" if name == "numpy" else None)
     stream = rill.stream_create(device, None)
 
-    # Out: what rill's stream wrote, in the other library's array of the same memory.
+    # Export: the other library's array shows what rill's stream wrote to the memory.
     own = Array(device, stream)
     fill(stream, own.address, 1.5)
     theirs = library.from_dlpack(own)
@@ -84,7 +84,7 @@ def main(name):
     if float(theirs.sum()) != 1.5 * N:
         sys.exit("%s sees something else" % name)
 
-    # In: an array of theirs, filled by rill.
+    # Import: rill fills an array of the other library.
     array = theirs * 2
     native = rill.stream_native(stream)
     capsule = array.__dlpack__(**({"stream": native} if native else {}), max_version=(1, 0))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a Python module of rill-api.json: every handle, struct, constant and function, for ctypes.
+"""Generates a Python module from rill-api.json, with every handle, struct, constant and function, for ctypes.
 
     python3 make_module.py /usr/local/share/rill/rill-api.json rill.py [rill_comm]
 
-In the module, a name has no prefix: rill_stream_create is stream_create, RILL_MEMORY_PINNED is MEMORY_PINNED.  A function
-takes what the C function takes.  If its last argument is where the result goes, it may be left out: then the
-call returns the result.  A status other than RILL_OK becomes an Error.  Structs take their fields by name, and know their
-struct_size.  None stands for NULL; text is str.
+Names in the module have no prefix: rill_stream_create is stream_create, RILL_MEMORY_PINNED is MEMORY_PINNED.  A
+function takes the same arguments as the C function.  If the last argument is a pointer to the result, it may be left
+out, and the call returns the result.  A status other than RILL_OK raises an Error.  Structs take their fields by name and set their
+struct_size.  None stands for NULL, and text is str.
 """
 
 import json
@@ -85,7 +85,7 @@ def short(name):
 
 
 def spelled(kind):
-    """A type as ctypes has it."""
+    """Returns the ctypes spelling of a type."""
     if "function" in kind:
         function = kind["function"]
         types = [spelled(function["returns"])] + [spelled(parameter["type"]) for parameter in function["parameters"]]
@@ -103,7 +103,7 @@ def spelled(kind):
 
 
 def members(name, fields, lines):
-    """The fields of a struct; the unions and structs inside become classes before it."""
+    """Returns the fields of a struct. Nested unions and structs become classes, which are appended to `lines`."""
     listed = []
     for field in fields:
         kind = field["type"]
@@ -120,7 +120,7 @@ def members(name, fields, lines):
 
 
 def result_of(parameters):
-    """What the last argument points to, if a result goes there: one value, whose type says how large it is."""
+    """Returns the type of the result to which the last argument points, or "None" if it is not a pointer to one result."""
     kind = parameters[-1]["type"] if parameters else {}
     pointers = kind.get("pointer", 0)
     if "function" in kind or kind.get("const") or pointers != (2 if kind.get("name") == "void" else 1) or kind["name"] == "char":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the module in a folder of its own and runs a script with it: run.py make_module.py rill-api.json SCRIPT ..."""
+"""Generates the module in a temporary folder and runs a script with it: run.py make_module.py rill-api.json SCRIPT ..."""
 
 import os
 import subprocess

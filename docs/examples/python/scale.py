@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles a kernel, launches it on whatever device there is, and reads the result back.
+"""Compiles a kernel, launches it on the default device, and checks the result.
 
     python3 make_module.py /usr/local/share/rill/rill-api.json rill.py && python3 scale.py
 """
@@ -20,7 +20,7 @@ N = 1000
 
 
 def argument(value):
-    """A rill_arg of a value, which stays alive with it."""
+    """Returns a rill_arg that points to a value and keeps the value alive."""
     made = rill.arg(data=ctypes.addressof(value), size=ctypes.sizeof(value))
     made.value = value
     return made
@@ -50,7 +50,7 @@ def main():
         sys.exit("the kernel computed something else")
     print("%d numbers on %s: x[%d] = %g" % (N, rill.device_get_info(device).name.decode(), N - 1, x[N - 1]))
 
-    # A mistake is an exception, with the text that C has: here the grid is empty.
+    # A failed call raises an exception with rill's error text: here the grid is empty.
     try:
         rill.stream_launch(stream, kernel, rill.launch(), (rill.arg * 3)(*values), 3)
         sys.exit("an empty grid was launched")
