@@ -1,4 +1,5 @@
-/* rill_kernels.h: launch shapes for the kernels of this folder, and functions for results that take several launches.
+/* rill_kernels.h: launch shapes for the kernels of this folder, and functions that make all launches of a reduction, a
+ * scan or a matrix product.
  *
  * The headers that rillcc writes declare a typed launch function for each kernel. This header computes the shape:
  *

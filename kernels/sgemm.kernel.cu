@@ -343,7 +343,7 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
 }
 #endif
 
-/* The minimum numbers of blocks leave each thread the registers that it needs. */
+/* RILL_MIN_BLOCKS is chosen so that each thread gets the registers that it needs. */
 RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 2), sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                     int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
   const unsigned across = static_cast<unsigned>((n + 127) / 128);
