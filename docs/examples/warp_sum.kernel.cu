@@ -3,8 +3,7 @@
 
 #include <rill/device/kernel.h>
 
-/* Adds the sum of x[0 .. n-1] to `*total`. Launch: one dimension; the block size must be a multiple of the warp size.
- */
+/* Adds the sum of x[0 .. n-1] to `*total`. Launch: one dimension, with complete warps in each block. */
 RILL_KERNEL(warp_sum, int n, const rill_half *x, float *total) {
   __shared__ float sums[32]; /* one per warp of a block: at most 1024 / 32 */
   const unsigned lane = rill_lane(), warp = threadIdx.x / rill_warp_size(), warps = blockDim.x / rill_warp_size();
