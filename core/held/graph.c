@@ -25,8 +25,8 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
   }
 }
 
-static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
-static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
+static void begin_record(struct rill__event *event) { rill__submission_begin_nested(&rill__core(event)->work); }
+static void end_record(struct rill__event *event) { rill__submission_end_nested(&rill__core(event)->work); }
 
 /* Submits what was held for the graph's events.  It does so after giving up the claim, because launches of the same
  * object may be among that work. */

@@ -10,13 +10,13 @@
 #include <rill/graph_edit.h>
 #include <rill/graph_exec.h>
 
-enum { MOST = 40, PLACES = 64, OBJECTS = 3, STEPS = 200 };
+enum { MOST = 40, PLACES = 64, OBJECTS = 3, STEPS = 200, EVENTS = 4 };
 enum kind { FILL, COPY, CALL, KERNEL, RECORD, KINDS };
 
 struct node {
   rill_graph_node handle;
   enum kind kind;
-  unsigned cell, salt; /* what it writes there; of a kernel: 1 */
+  unsigned cell, salt; /* what it writes there; of a kernel: 1; of a record: its event */
 };
 
 struct object {
@@ -30,7 +30,7 @@ static struct {
   bool updates, records;
   rill_stream stream;
   rill_kernel increment;
-  rill_event events[PLACES]; /* one for each cell: records of one event would have to be ordered */
+  rill_event events[EVENTS]; /* so few that several nodes record one, in some order or in none */
   unsigned *cells, *values;  /* pinned */
   rill_graph graph;
   struct node nodes[MOST];
@@ -64,6 +64,10 @@ static unsigned free_cell(void) {
   }
 }
 
+static unsigned new_salt(enum kind kind) {
+  return kind == KERNEL ? 1 : kind == RECORD ? pick(EVENTS) : 1 + pick(PLACES - 1);
+}
+
 /* ---- objects ---- */
 
 static void launch_and_compare(const struct object *object) {
@@ -73,6 +77,8 @@ static void launch_and_compare(const struct object *object) {
   assert_completes(all.stream);
   for (unsigned i = 0; i < object->count; i++) {
     const struct node *node = &object->nodes[i];
+    if (node->kind == RECORD && !is_ready(all.events[node->salt]))
+      fail_msg("seed %u: an event is not complete", all.seed);
     if (node->kind != RECORD) expected[node->cell] = node->kind == COPY ? all.values[node->salt] : node->salt;
   }
   for (unsigned i = 0; i < PLACES; i++) {
@@ -129,7 +135,7 @@ static void add_node(void) {
   const size_t count = all.count > 0 ? pick(3) : 0;
   for (size_t i = 0; i < count; i++) after[i] = all.nodes[pick(all.count)].handle;
   *node = (struct node){ .kind = (enum kind)pick(all.records ? KINDS : RECORD), .cell = free_cell() };
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
+  node->salt = new_salt(node->kind);
   unsigned *cell = all.cells + node->cell;
   switch (node->kind) {
     case FILL:
@@ -194,7 +200,7 @@ static void change_node(struct node *node) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   rill_graph_node_params set = RILL_GRAPH_NODE_PARAMS_INIT;
   node->cell = free_cell();
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
+  node->salt = new_salt(node->kind);
   unsigned *cell = all.cells + node->cell;
   const rill_arg arg = { &cell, sizeof cell };
   rill_arg args[] = { arg };
@@ -268,7 +274,7 @@ static void edited_graphs_are_those_of_a_model(void) {
   all.updates = rill_device_supports(dut.device, RILL_FEATURE_GRAPH_UPDATE, NULL);
   all.stream = new_stream("of graphs");
   all.increment = new_kernel(&gate_bundle, "increment");
-  for (unsigned i = 0; i < PLACES; i++) all.events[i] = new_event("recorded by nodes");
+  for (unsigned i = 0; i < EVENTS; i++) all.events[i] = new_event("recorded by nodes");
   assert_ok(rill_graph_create(dut.device, &all.graph));
   all.records = rill_graph_add_event_record(all.graph, NULL, 0, all.events[0], &node) == RILL_OK;
   assert_ok(rill_graph_release(all.graph));

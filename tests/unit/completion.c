@@ -81,6 +81,22 @@ static void each_submission_counts_by_itself(void) {
   assert_false(rill__completion_is_known(&work));
 }
 
+/* A graph records one event at several nodes: the launch is one submission for each, by the same thread. */
+static void submissions_nest(void) {
+  struct rill__completion work = known_work();
+  for (unsigned i = 0; i < 2; i++) rill__submission_begin_nested(&work);
+  for (unsigned i = 0; i < 2; i++) {
+    const struct rill__completion_query asked = rill__query_completion(&work);
+    assert_false(rill__completion_remember(&work, &asked));
+    assert_false(rill__completion_is_known(&work));
+    rill__submission_end_nested(&work);
+  }
+  assert_false(rill__completion_is_known(&work));
+  const struct rill__completion_query asked = rill__query_completion(&work);
+  assert_true(rill__completion_remember(&work, &asked));
+  assert_true(rill__completion_is_known(&work));
+}
+
 /* Of two that ask, the first asked before work that the second saw come. */
 static void an_older_question_does_not_answer_for_a_newer_one(void) {
   struct rill__completion work = known_work();
@@ -105,5 +121,5 @@ static void forgets_on_request(void) {
 
 TESTS_ONCE("core/object/completion.h", TEST(what_has_no_work_is_complete), TEST(remembers_an_answer),
            TEST(new_work_makes_it_forget), TEST(work_on_its_way_to_the_driver_counts),
-           TEST(work_during_the_question_counts), TEST(each_submission_counts_by_itself),
+           TEST(work_during_the_question_counts), TEST(each_submission_counts_by_itself), TEST(submissions_nest),
            TEST(an_older_question_does_not_answer_for_a_newer_one), TEST(forgets_on_request))
