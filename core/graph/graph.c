@@ -18,8 +18,8 @@ void rill__graphs_unlock(void) {
 
 #if RILL_CHECKS
 void rill__graph_assert(const struct rill__graph *graph) {
-  uint64_t edges = 0;
-  uint32_t removed = 0, serial = 0;
+  uint64_t edges = 0, serial = 0;
+  uint32_t removed = 0;
   RILL_ASSERT_GRAPHS_LOCKED();
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
@@ -72,6 +72,8 @@ void rill__graph_forget_memory(struct rill__graph *graph) {
 
 /* A small page that holds nothing else can wait for more such objects before it is destroyed (host_only). */
 void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page) {
+  RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS) || atomic_load(&graph->keepers) == 0,
+              "the list of pages changes under the lock, or when no call can use the graph");
   *(page->next != NULL ? &page->next->before : &graph->page) = page->before;
   if (page->before != NULL) page->before->next = page->next;
   page->gone = true;

@@ -13,7 +13,13 @@
  * Invariants, under the lock
  * - Of the numbers below `count`, `removed` have no node.  A removed node has kind 0, no operation and no edges.
  * - A graph to which a capture adds has no gaps, because marks are numbers (rill__graph_mark).
- * - Serials increase with numbers.  Until a node is removed both are equal. */
+ * - Serials increase with numbers.  Until a node is removed both are equal.
+ *
+ * Invariants, without the lock
+ * - A call that has found a node inside its epoch may read what does not change any more once `used` of the page counts
+ *   the node (the page, its id, graph and serials, the place of the node), and the atomic fields of both.  It reads
+ *   everything else under the lock, after rill__graph_node_check.
+ * - The list of pages changes under the lock, or after the last keeper was dropped, when no call can use the graph. */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
 
@@ -43,7 +49,7 @@ struct rill__node_page {
   struct rill__graph *graph;
   struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  uint32_t first;    /* serial of the first node */
+  uint64_t first;    /* serial of the first node */
   uint32_t live;     /* nodes that have not been removed */
   bool empty;        /* the nodes only have ids, numbers and kinds */
   _Atomic bool gone; /* the nodes belong to no graph any more; also set without the lock */
@@ -60,8 +66,9 @@ static inline struct rill__graph *rill__graph_of(const struct rill__graph_node *
 static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
   return rill__page_of(node)->base.id + node->place;
 }
-/* Its number, if nodes that were removed were counted as well. */
-static inline uint32_t rill__node_serial(const struct rill__graph_node *node) {
+/* Its number, if nodes that were removed were counted as well.  It is not reused, however many nodes a graph has had.
+ */
+static inline uint64_t rill__node_serial(const struct rill__graph_node *node) {
   return rill__page_of(node)->first + node->place;
 }
 
@@ -73,7 +80,7 @@ struct rill__graph {
   size_t room;
   uint32_t count;   /* numbers */
   uint32_t removed; /* of these */
-  uint32_t serials; /* that of the next node */
+  uint64_t serials; /* that of the next node */
   uint32_t edges;
   uint32_t searches;
   bool in_order;

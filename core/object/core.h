@@ -142,7 +142,7 @@ struct rill__kernel_core {
 /* The serials of the nodes that a graph had once, in their order (core/graph/graph.h). */
 struct rill__node_names {
   uint32_t count;
-  uint32_t *serials; /* NULL: each is its number */
+  uint64_t *serials; /* NULL: each is its number */
 };
 
 struct rill__exec_core {
