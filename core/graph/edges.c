@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_TO_LOOK_AT = 16 };
+enum { FEW_TO_LOOK_AT = 16, SMALL_TABLE = 256 };
 
 /* A node has these fields for the index: `label`, which is compared after subtracting the label of `head`; `next` and
  * `before` in the order, which are node numbers plus one, or 0 for `head`, which closes the circle; and `leaving`, the
@@ -463,9 +463,16 @@ static void renumber_links(const struct rill__graph *graph, struct rill__graph_n
   node->before = node_numbered(graph, node->before)->index + 1;
 }
 
-void rill__edges_renumber(const struct rill__graph *graph) {
+/* The index of a graph that has lost most of its edges is freed, and built again when it is needed: clearing its table
+ * takes time proportional to the edges that the graph once had. */
+void rill__edges_renumber(struct rill__graph *graph) {
   struct rill__edges *const edges = graph->index;
   if (edges == NULL) return;
+  if (edges->edge_room > SMALL_TABLE && graph->edges < edges->edge_room / 8) {
+    rill__edges_free(edges);
+    graph->index = NULL;
+    return;
+  }
   uint32_t kept = 0;
   if (edges->table != NULL) memset(edges->table, 0, edges->edge_room * sizeof *edges->table);
   for (uint32_t i = 0; i < edges->nodes; i++) {

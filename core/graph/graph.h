@@ -198,8 +198,8 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
 /* Removes all edges of a node, and the node from the index.  On failure nothing is changed. */
 rill_status rill__graph_disconnect_node(struct rill__graph_node *node);
 
-/* Updates the index to the current numbers of nodes that it lists by their old ones. */
-void rill__edges_renumber(const struct rill__graph *graph);
+/* Updates the index to the current numbers of nodes that it lists by their old ones, or frees it. */
+void rill__edges_renumber(struct rill__graph *graph);
 
 /* ---- core/graph/removal.c; call these under the lock ---- */
 
