@@ -12,7 +12,7 @@
  *
  * Invariants, under the lock
  * - Of the numbers below `count`, `removed` have no node.  A removed node has kind 0, no operation and no edges.
- * - A graph to which a capture adds has no gaps, because marks are numbers (rill__graph_mark).
+ * - A graph to which a capture adds has gaps only below the capture's nodes, which the capture finds by their serials.
  * - Serials increase with numbers.  Until a node is removed both are equal.
  *
  * Invariants, without the lock
@@ -152,10 +152,12 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count);
 
-/* Returns a mark: nodes that are added from now on can be removed by truncating to it. */
-uint32_t rill__graph_mark(struct rill__graph *graph);
-/* Removes all nodes from a mark on.  No other nodes may come after them. */
-void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
+/* Returns a mark, the serial of the next node: nodes that are added from now on can be removed by truncating to it. */
+uint64_t rill__graph_mark(struct rill__graph *graph);
+/* Removes all nodes from a mark on.  No other nodes may come after them, and none of them has been removed. */
+void rill__graph_truncate(struct rill__graph *graph, uint64_t mark);
+/* Returns the number of the first node from a mark on, of which none has been removed. */
+uint32_t rill__graph_first_from(const struct rill__graph *graph, uint64_t mark);
 /* Forgets what is known of memory by number (rill__graph_find_memory). */
 void rill__graph_forget_memory(struct rill__graph *graph);
 /* Retires a page whose nodes are no graph's any more. */
@@ -178,9 +180,10 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 /* Returns a number that no node of the graph is marked with. */
 uint32_t rill__graph_new_search(struct rill__graph *graph);
 
-/* Marks the nodes `from` and everything that they come after with a new search number, and returns the number. */
-uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
-                            bool *no_memory);
+/* Marks the nodes `from` and everything that they come after with a new search number, and returns the number.  It
+ * leaves out the nodes before `mark`, which come after none of the others. */
+uint32_t rill__graph_search(struct rill__graph *graph, uint64_t mark, struct rill__graph_node *const *from,
+                            size_t count, bool *no_memory);
 
 /* ---- core/graph/edges.c; call these under the lock ---- */
 

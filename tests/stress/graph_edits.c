@@ -6,6 +6,7 @@
 #include "gate.rill.h"
 
 #include <rill/bundle.h>
+#include <rill/capture.h>
 #include <rill/graph_compose.h>
 #include <rill/graph_edit.h>
 #include <rill/graph_exec.h>
@@ -242,6 +243,64 @@ static void remove_node(unsigned number) {
                   RILL_ERROR_STALE_HANDLE);
 }
 
+/* Takes the handles of the nodes from `first` on, and compares the others. */
+static void list_nodes(unsigned first) {
+  rill_graph_node nodes[MOST + 1];
+  size_t count = MOST + 1;
+  assert_ok(rill_graph_get_nodes(all.graph, nodes, &count));
+  assert_int_equal(count, all.count);
+  for (unsigned i = 0; i < all.count; i++) {
+    if (i >= first) all.nodes[i].handle = nodes[i];
+    if (nodes[i].id != all.nodes[i].handle.id) fail_msg("seed %u: node %u is listed in another place", all.seed, i);
+  }
+}
+
+static struct node *next_fill(void) {
+  all.nodes[all.count] = (struct node){ .kind = FILL, .cell = free_cell(), .salt = 1 + pick(1000) };
+  return &all.nodes[all.count++];
+}
+
+/* Nodes that a capture adds, and takes away again if it is aborted. */
+static void capture_nodes(void) {
+  const unsigned first = all.count, count = 1 + pick(2);
+  const rill_graph_node after = all.nodes[pick(all.count)].handle;
+  rill_graph same;
+  assert_ok(rill_stream_capture_begin_to_graph(all.stream, all.graph, &after, 1, RILL_CAPTURE_RELAXED));
+  for (unsigned i = 0; i < count; i++) {
+    const struct node *node = next_fill();
+    assert_ok(rill_fill_async(all.stream, all.cells + node->cell, &node->salt, sizeof *all.cells, 1));
+    if (pick(2) == 0) list_nodes(first);
+  }
+  if (pick(2) == 0) {
+    assert_ok(rill_stream_capture_abort(all.stream));
+    all.count = first;
+  } else {
+    assert_ok(rill_stream_capture_end(all.stream, &same));
+    assert_ok(rill_graph_release(same));
+    all.shape++;
+  }
+  list_nodes(first);
+}
+
+/* Nodes of a child, without the node that joins them. */
+static void add_child(void) {
+  const unsigned first = all.count, count = pick(3);
+  const rill_graph_node after = all.nodes[pick(all.count)].handle;
+  rill_graph child;
+  rill_graph_node node, join;
+  assert_ok(rill_graph_create(dut.device, &child));
+  for (unsigned i = 0; i < count; i++) {
+    const struct node *fill = next_fill();
+    assert_ok(rill_graph_add_fill(child, &node, i > 0 ? pick(2) : 0, all.cells + fill->cell, &fill->salt,
+                                  sizeof *all.cells, 1, &node));
+  }
+  assert_ok(rill_graph_add_child(all.graph, &after, 1, child, &join));
+  assert_ok(rill_graph_release(child));
+  assert_ok(rill_graph_remove_node(all.graph, join));
+  all.shape++;
+  list_nodes(first);
+}
+
 static void run_round(void) {
   all.count = all.call_count = 0;
   memset(all.objects, 0, sizeof all.objects);
@@ -251,6 +310,8 @@ static void run_round(void) {
     struct object *object = &all.objects[pick(OBJECTS)];
     if (all.count == 0 || (what < 30 && all.count < MOST)) add_node();
     else if (what < 45) remove_node(pick(all.count));
+    else if (what < 48 && all.count + 2 <= MOST) capture_nodes();
+    else if (what < 51 && all.count + 2 <= MOST) add_child();
     else if (what < 65) change_node(&all.nodes[pick(all.count)]);
     else if (what < 75) read_node(&all.nodes[pick(all.count)]);
     else if (what < 80) make_object(object);
