@@ -107,7 +107,8 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
 static rill_status add_child(struct rill__building *building, struct rill__graph *child, struct rill__operation *join) {
   struct rill__graph *graph = building->graph;
   const struct rill__capture_member *member = &building->stream.member;
-  const uint32_t first = rill__graph_mark(graph);
+  const uint64_t mark = rill__graph_mark(graph);
+  const uint32_t first = graph->count;
   rill__graph_renumber(child);
   rill_status status = rill__graph_check_complete(graph);
   if (status == RILL_OK) status = rill__graph_check_complete(child);
@@ -118,7 +119,7 @@ static rill_status add_child(struct rill__building *building, struct rill__graph
   }
   status = add_join(graph, first, building, join);
   if (status == RILL_OK) status = rill__attach_copies(&graph->attached, child->attached);
-  if (status != RILL_OK) rill__graph_truncate(graph, first);
+  if (status != RILL_OK) rill__graph_truncate(graph, mark);
   return status;
 }
 

@@ -7,8 +7,9 @@
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out) {
   RILL_TRY(rill__graph_node_find(node, what, graph, out));
-  RILL_REQUIRE(rill__graph_of(*out) == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
-               (unsigned long long)node.id);
+  RILL_REQUIRE(rill__graph_of(*out) == graph, RILL_ERROR_INVALID_ARGUMENT,
+               "%s 0x%llx is a node of graph 0x%llx, not of graph 0x%llx", what, (unsigned long long)node.id,
+               (unsigned long long)rill__graph_of(*out)->base.id, (unsigned long long)graph->base.id);
   return RILL_OK;
 }
 

@@ -290,9 +290,10 @@ static rill_status check_joined(struct rill__capture *capture) {
                "join the streams of that library before the next call for the stream, and call nothing that waits",
                rill__capture_name(capture).text);
   RILL_TRY(rill__member_list_place(&capture->origin));
-  const uint32_t search = rill__graph_search(graph, capture->origin.after, capture->origin.count, &no_memory);
+  const uint32_t search =
+      rill__graph_search(graph, capture->first, capture->origin.after, capture->origin.count, &no_memory);
   if (no_memory) return rill__capture_no_memory();
-  for (uint32_t i = capture->first; i < graph->count; i++) {
+  for (uint32_t i = rill__graph_first_from(graph, capture->first); i < graph->count; i++) {
     if (graph->nodes[i]->visited != search) unjoined++;
   }
   if (unjoined == 0) return RILL_OK;
@@ -300,7 +301,9 @@ static rill_status check_joined(struct rill__capture *capture) {
        member = member->next) {
     bool has_work = false;
     struct rill__place_walk walk = rill__place_walk(member->place);
-    for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) has_work |= node->visited != search;
+    for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) {
+      has_work |= node->visited != search && rill__node_serial(node) >= capture->first;
+    }
     if (!has_work) continue;
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                              rill__name_of(&member->stream->base).text);

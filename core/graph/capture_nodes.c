@@ -98,7 +98,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
 /* Adds the steps of an execution object as nodes; those without successors become the member's place. */
 static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
   if (exec->count == 0) return RILL_OK;
-  const uint32_t before = rill__graph_mark(member->graph);
+  const uint64_t before = rill__graph_mark(member->graph);
   struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
   bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
   struct rill__place place = { NULL, NULL };

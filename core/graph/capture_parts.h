@@ -14,7 +14,7 @@ struct rill__capture {
   bool broken; /* the driver has invalidated its capture of other code's work */
   uint32_t mode;
   uint64_t id;
-  uint32_t first; /* index of the first node that this capture added */
+  uint64_t first; /* mark before the nodes that this capture added */
   struct rill__graph *graph;
   uint64_t thread;                      /* thread that began the capture: rill__self->number */
   pid_t thread_id;                      /* for messages */

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_TO_LOOK_AT = 16 };
+enum { FEW_TO_LOOK_AT = 16, SMALL_TABLE = 256 };
 
 /* A node has these fields for the index: `label`, which is compared after subtracting the label of `head`; `next` and
  * `before` in the order, which are node numbers plus one, or 0 for `head`, which closes the circle; and `leaving`, the
@@ -363,6 +363,14 @@ void rill__edges_assert(const struct rill__graph *graph) {
 
 /* ---- adding and removing ---- */
 
+/* The number of a node in the list of the graph's nodes, in which removed nodes leave no gaps; for errors. */
+static __attribute__((cold)) uint32_t listed_number(const struct rill__graph_node *node) {
+  const struct rill__graph *const graph = rill__graph_of(node);
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < node->index && graph->removed > 0; i++) number += graph->nodes[i] != NULL;
+  return graph->removed > 0 ? number : node->index;
+}
+
 static bool is_listed(const struct rill__graph_node *node, uint32_t before, uint32_t *place) {
   for (*place = 0; *place < node->after_count; ++*place) {
     if (node->after[*place] == before) return true;
@@ -386,7 +394,7 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   RILL_TRY(rill__graph_node_check(from, "from"));
   RILL_TRY(rill__graph_node_check(to, "to"));
   RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u cannot come after itself: an edge needs two different nodes", from->index);
+               "node %u cannot come after itself: an edge needs two different nodes", listed_number(from));
   const bool forward = graph->in_order && from->index < to->index;
   if (graph->index == NULL && forward && to->after_count < FEW_TO_LOOK_AT) {
     return is_listed(to, from->index, &place) ? RILL_OK : append(from, to);
@@ -396,8 +404,8 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   if (find_edge(edges, from->index, to->index) != NULL) return RILL_OK;
   if (!make_room_for_edge(edges)) return fail_edge_memory(graph);
   RILL_REQUIRE(order_edge(graph, from, to), RILL_ERROR_INVALID_ARGUMENT,
-               "an edge from node %u to node %u would close a cycle: node %u already comes after node %u", from->index,
-               to->index, from->index, to->index);
+               "an edge from node %u to node %u would close a cycle: node %u already comes after node %u",
+               listed_number(from), listed_number(to), listed_number(from), listed_number(to));
   /* The order has changed already.  That is harmless if append fails: all existing edges still lead forward in it. */
   RILL_TRY(append(from, to));
   enter_edge(edges, from, to->index, to->after_count - 1);
@@ -405,7 +413,8 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 }
 
 static rill_status fail_no_edge(const struct rill__graph_node *from, const struct rill__graph_node *to) {
-  return rill__fail(RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index, from->index);
+  return rill__fail(RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", listed_number(to),
+                    listed_number(from));
 }
 
 /* Removes an edge from an index that has all nodes. */
@@ -454,9 +463,16 @@ static void renumber_links(const struct rill__graph *graph, struct rill__graph_n
   node->before = node_numbered(graph, node->before)->index + 1;
 }
 
-void rill__edges_renumber(const struct rill__graph *graph) {
+/* The index of a graph that has lost most of its edges is freed, and built again when it is needed: clearing its table
+ * takes time proportional to the edges that the graph once had. */
+void rill__edges_renumber(struct rill__graph *graph) {
   struct rill__edges *const edges = graph->index;
   if (edges == NULL) return;
+  if (edges->edge_room > SMALL_TABLE && graph->edges < edges->edge_room / 8) {
+    rill__edges_free(edges);
+    graph->index = NULL;
+    return;
+  }
   uint32_t kept = 0;
   if (edges->table != NULL) memset(edges->table, 0, edges->edge_room * sizeof *edges->table);
   for (uint32_t i = 0; i < edges->nodes; i++) {

@@ -18,8 +18,8 @@ void rill__graphs_unlock(void) {
 
 #if RILL_CHECKS
 void rill__graph_assert(const struct rill__graph *graph) {
-  uint64_t edges = 0;
-  uint32_t removed = 0, serial = 0;
+  uint64_t edges = 0, serial = 0;
+  uint32_t removed = 0;
   RILL_ASSERT_GRAPHS_LOCKED();
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
@@ -40,7 +40,6 @@ void rill__graph_assert(const struct rill__graph *graph) {
   }
   RILL_ASSERT(edges == graph->edges, "an edge is kept once, with the node that comes after");
   RILL_ASSERT(removed == graph->removed, "gaps between numbers are counted");
-  RILL_ASSERT(removed == 0 || graph->capture == NULL, "a graph that a capture adds to has no gaps");
   rill__edges_assert(graph);
 }
 #endif
@@ -72,6 +71,8 @@ void rill__graph_forget_memory(struct rill__graph *graph) {
 
 /* A small page that holds nothing else can wait for more such objects before it is destroyed (host_only). */
 void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page) {
+  RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS) || atomic_load(&graph->keepers) == 0,
+              "the list of pages changes under the lock, or when no call can use the graph");
   *(page->next != NULL ? &page->next->before : &graph->page) = page->before;
   if (page->before != NULL) page->before->next = page->next;
   page->gone = true;
@@ -283,7 +284,8 @@ static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_n
 
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count) {
-  const uint32_t base = rill__graph_mark(graph), edges = graph->edges;
+  const uint64_t mark = rill__graph_mark(graph);
+  const uint32_t base = graph->count, edges = graph->edges;
   rill_status status = RILL_OK;
   for (uint32_t i = 0; i < other->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = other->nodes[i];
@@ -296,7 +298,7 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
     if (status == RILL_OK) graph->edges += node->after_count;
   }
   if (status != RILL_OK) {
-    rill__graph_truncate(graph, base);
+    rill__graph_truncate(graph, mark);
     /* Truncation subtracts the edges of every node; the last copy's edges may not have been added. */
     graph->edges = edges;
     return status;
@@ -305,16 +307,24 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
   return RILL_OK;
 }
 
-uint32_t rill__graph_mark(struct rill__graph *graph) {
-  rill__graph_renumber(graph);
+/* The nodes after the mark have pages of their own. */
+uint64_t rill__graph_mark(struct rill__graph *graph) {
   graph->closed = true;
-  return graph->count;
+  return graph->serials;
 }
 
-void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
+uint32_t rill__graph_first_from(const struct rill__graph *graph, uint64_t mark) {
+  const uint32_t first = graph->count - (uint32_t)(graph->serials - mark);
+  RILL_ASSERT(first <= graph->count && (first == graph->count || rill__node_serial(graph->nodes[first]) == mark),
+              "no node after a mark was removed");
+  return first;
+}
+
+void rill__graph_truncate(struct rill__graph *graph, uint64_t mark) {
   RILL_ASSERT_GRAPHS_LOCKED();
-  if (graph->count > mark) graph->serials = rill__node_serial(graph->nodes[mark]);
-  while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
+  const uint32_t first = rill__graph_first_from(graph, mark);
+  while (graph->count > first) graph->edges -= graph->nodes[--graph->count]->after_count;
+  graph->serials = mark;
   while (graph->page != NULL && graph->page->first >= graph->serials) rill__graph_retire_page(graph, graph->page);
   graph->closed = true;
   rill__graph_forget_memory(graph);
@@ -381,15 +391,16 @@ uint32_t rill__graph_new_search(struct rill__graph *graph) {
   return graph->searches = 1;
 }
 
-uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
-                            bool *no_memory) {
+uint32_t rill__graph_search(struct rill__graph *graph, uint64_t mark, struct rill__graph_node *const *from,
+                            size_t count, bool *no_memory) {
   RILL_ASSERT_GRAPHS_LOCKED();
-  struct rill__graph_node **stack = malloc((graph->count + 1) * sizeof *stack);
+  struct rill__graph_node **stack =
+      malloc((graph->count - rill__graph_first_from(graph, mark) + 1) * sizeof(struct rill__graph_node *));
   const uint32_t search = rill__graph_new_search(graph);
   size_t depth = 0;
   *no_memory = stack == NULL;
   for (size_t i = 0; i < count && stack != NULL; i++) {
-    if (from[i]->visited == search) continue;
+    if (from[i]->visited == search || rill__node_serial(from[i]) < mark) continue;
     from[i]->visited = search;
     stack[depth++] = from[i];
   }
@@ -397,7 +408,7 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
     const struct rill__graph_node *node = stack[--depth];
     for (uint32_t i = 0; i < node->after_count; i++) {
       struct rill__graph_node *before = graph->nodes[node->after[i]];
-      if (before->visited == search) continue;
+      if (before->visited == search || rill__node_serial(before) < mark) continue;
       before->visited = search;
       stack[depth++] = before;
     }

@@ -12,8 +12,14 @@
  *
  * Invariants, under the lock
  * - Of the numbers below `count`, `removed` have no node.  A removed node has kind 0, no operation and no edges.
- * - A graph to which a capture adds has no gaps, because marks are numbers (rill__graph_mark).
- * - Serials increase with numbers.  Until a node is removed both are equal. */
+ * - A graph to which a capture adds has gaps only below the capture's nodes, which the capture finds by their serials.
+ * - Serials increase with numbers.  Until a node is removed both are equal.
+ *
+ * Invariants, without the lock
+ * - A call that has found a node inside its epoch may read what does not change any more once `used` of the page counts
+ *   the node (the page, its id, graph and serials, the place of the node), and the atomic fields of both.  It reads
+ *   everything else under the lock, after rill__graph_node_check.
+ * - The list of pages changes under the lock, or after the last keeper was dropped, when no call can use the graph. */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
 
@@ -43,7 +49,7 @@ struct rill__node_page {
   struct rill__graph *graph;
   struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  uint32_t first;    /* serial of the first node */
+  uint64_t first;    /* serial of the first node */
   uint32_t live;     /* nodes that have not been removed */
   bool empty;        /* the nodes only have ids, numbers and kinds */
   _Atomic bool gone; /* the nodes no longer belong to a graph; also set without the lock */
@@ -60,8 +66,9 @@ static inline struct rill__graph *rill__graph_of(const struct rill__graph_node *
 static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
   return rill__page_of(node)->base.id + node->place;
 }
-/* Returns the number that the node would have if removed nodes were counted as well. */
-static inline uint32_t rill__node_serial(const struct rill__graph_node *node) {
+/* Returns the number that the node would have if removed nodes were counted as well.  It is never reused, however many
+ * nodes the graph has had. */
+static inline uint64_t rill__node_serial(const struct rill__graph_node *node) {
   return rill__page_of(node)->first + node->place;
 }
 
@@ -73,7 +80,7 @@ struct rill__graph {
   size_t room;
   uint32_t count;   /* number of nodes, including removed ones */
   uint32_t removed; /* number of removed nodes among these */
-  uint32_t serials; /* serial of the next node */
+  uint64_t serials; /* serial of the next node */
   uint32_t edges;
   uint32_t searches;
   bool in_order;
@@ -146,10 +153,12 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count);
 
-/* Returns a mark: nodes that are added from now on can be removed by truncating to it. */
-uint32_t rill__graph_mark(struct rill__graph *graph);
-/* Removes all nodes from a mark on.  No other nodes may come after them. */
-void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
+/* Returns a mark, the serial of the next node: nodes that are added from now on can be removed by truncating to it. */
+uint64_t rill__graph_mark(struct rill__graph *graph);
+/* Removes all nodes from a mark on.  No other nodes may come after them, and none of them has been removed. */
+void rill__graph_truncate(struct rill__graph *graph, uint64_t mark);
+/* Returns the number of the first node from a mark on, of which none has been removed. */
+uint32_t rill__graph_first_from(const struct rill__graph *graph, uint64_t mark);
 /* Drops the table of memory, which is by node number (rill__graph_find_memory). */
 void rill__graph_forget_memory(struct rill__graph *graph);
 /* Retires a page whose nodes no longer belong to a graph. */
@@ -173,9 +182,9 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 uint32_t rill__graph_new_search(struct rill__graph *graph);
 
 /* Marks the nodes `from` and all their predecessors, direct and indirect, with a new search number, and returns the
- * number. */
-uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
-                            bool *no_memory);
+ * number.  It leaves out the nodes before `mark`, which come after none of the others. */
+uint32_t rill__graph_search(struct rill__graph *graph, uint64_t mark, struct rill__graph_node *const *from,
+                            size_t count, bool *no_memory);
 
 /* ---- core/graph/edges.c; call these under the lock ---- */
 
@@ -193,8 +202,8 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
 /* Removes all edges of a node, and the node from the index.  On failure nothing is changed. */
 rill_status rill__graph_disconnect_node(struct rill__graph_node *node);
 
-/* Replaces the old numbers of nodes in the index by the current ones. */
-void rill__edges_renumber(const struct rill__graph *graph);
+/* Replaces the old numbers of nodes in the index by the current ones, or frees the index. */
+void rill__edges_renumber(struct rill__graph *graph);
 
 /* ---- core/graph/removal.c; call these under the lock ---- */
 

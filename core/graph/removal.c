@@ -56,7 +56,7 @@ rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_nod
 rill_status rill__node_names_note(struct rill__node_names *names, const struct rill__graph *graph) {
   RILL_ASSERT(graph->removed == 0, "serials are stored only for numbers without gaps");
   const uint32_t count = graph->count;
-  uint32_t *serials = NULL;
+  uint64_t *serials = NULL;
   if (count > 0 && rill__node_serial(graph->nodes[count - 1]) != count - 1) {
     serials = malloc(count * sizeof *serials);
     RILL_REQUIRE(serials != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
@@ -67,14 +67,14 @@ rill_status rill__node_names_note(struct rill__node_names *names, const struct r
 }
 
 static int compare_serials(const void *a, const void *b) {
-  const uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+  const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
   return first < second ? -1 : first > second;
 }
 
 bool rill__node_names_find(const struct rill__node_names *names, const struct rill__graph_node *node,
                            uint32_t *number) {
-  const uint32_t serial = rill__node_serial(node), *found = NULL;
-  *number = serial;
+  const uint64_t serial = rill__node_serial(node), *found = NULL;
+  *number = (uint32_t)serial;
   if (names->serials == NULL) return serial < names->count;
   found = bsearch(&serial, names->serials, names->count, sizeof serial, compare_serials);
   if (found != NULL) *number = (uint32_t)(found - names->serials);

@@ -27,8 +27,8 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 
 /* Count a record by a graph as a submission of the event, so that the completion cache does not answer for the event
  * with the completion of an earlier record. */
-static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
-static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
+static void begin_record(struct rill__event *event) { rill__submission_begin_nested(&rill__core(event)->work); }
+static void end_record(struct rill__event *event) { rill__submission_end_nested(&rill__core(event)->work); }
 
 /* Ends a claim, and then submits what was held for the graph's events: launches of the same object, which claim it, may
  * be among that work. */

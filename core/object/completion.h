@@ -3,7 +3,8 @@
  *
  * Work is counted when it is submitted, before the driver call and again after it.  One thread, the owner (the first
  * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver.  All other threads
- * count with atomic additions in `started` and `finished`.
+ * count with atomic additions in `started` and `finished`, and so does every thread for the events that a graph
+ * records.
  *
  * Invariant: known_own and known_started are counts at which no thread was in the driver and at which the driver
  * answered a query with "complete".  Counts only grow.  So while both known counts equal the current counts, no work
@@ -65,6 +66,16 @@ static inline uint64_t rill__submission_end(struct rill__completion *work, struc
   const uint64_t finished = atomic_fetch_add(&work->finished, 1);
   RILL_ASSERT(finished < atomic_load(&work->started), "every submission that has finished was counted as started");
   return finished + own / 2;
+}
+
+/* Do the same for one of several objects that a driver call submits work to, among which an object may occur more than
+ * once: a graph can record an event at several nodes.  The shared counters nest, `own` does not. */
+static inline void rill__submission_begin_nested(struct rill__completion *work) { atomic_fetch_add(&work->started, 1); }
+
+static inline void rill__submission_end_nested(struct rill__completion *work) {
+  const uint64_t finished = atomic_fetch_add(&work->finished, 1);
+  RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
+  (void)finished;
 }
 
 /* Return the number of submissions that have ended, and the number that is known to be complete. */

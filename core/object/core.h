@@ -142,7 +142,7 @@ struct rill__kernel_core {
 /* The serials that the nodes of a graph had at some time, in order (core/graph/graph.h). */
 struct rill__node_names {
   uint32_t count;
-  uint32_t *serials; /* NULL: each serial equals the node's number */
+  uint64_t *serials; /* NULL: each serial equals the node's number */
 };
 
 struct rill__exec_core {

@@ -91,10 +91,11 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
     return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx was never a handle of kind %s", argument,
                       (unsigned long long)id, wanted);
   }
-  return rill__fail(RILL_ERROR_STALE_HANDLE, "%s 0x%llx: the last reference to the %s has been released" RILL_HINT "%s",
-                    argument, (unsigned long long)id, wanted,
-                    kind == RILL__GRAPH_NODE ? "keep its graph, or an execution object made from it"
-                                             : "retain it for as long as it is used");
+  const bool node = kind == RILL__GRAPH_NODE;
+  return rill__fail(
+      RILL_ERROR_STALE_HANDLE, "%s 0x%llx: %sthe last reference to the %s has been released" RILL_HINT "%s", argument,
+      (unsigned long long)id, node ? "it was removed from its graph, or " : "", node ? "graph" : wanted,
+      node ? "keep its graph, or an execution object made from it" : "retain it for as long as it is used");
 }
 
 void rill__object_init(struct rill__object *object, struct rill__device *device,

@@ -137,8 +137,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, c
 RILL_API RILL_NODISCARD rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph_node *out);
 
-/** Adds a record of an event. The event then marks this point of the latest launch. The node holds a reference to the
- *  event.
+/** Adds a record of an event. The event then marks this point of the latest launch. If several nodes of the graph
+ *  record the event, it marks one of these points; which one is unspecified. The node holds a reference to the event.
  *
  *  Errors:  WRONG_DEVICE, INVALID_ARGUMENT (a stream's cached event), UNSUPPORTED; those of rill_graph_add_kernel.
  *  Like:    cuGraphAddEventRecordNode, hipGraphAddEventRecordNode. */

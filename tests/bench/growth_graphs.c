@@ -233,6 +233,52 @@ static void make_chain(size_t count) {
   node_count = count;
 }
 
+/* Of as many nodes only the last one is left. */
+static void make_remains(size_t count) {
+  make_chain(count);
+  for (size_t i = 0; i + 1 < count; i++) NEED(rill_graph_remove_node(graph, nodes[i]));
+}
+
+static rill_graph child; /* without nodes */
+
+static void make_chain_and_child(size_t count) {
+  make_chain(count);
+  NEED(rill_graph_create(bench.device, &child));
+}
+
+static void release_graph_and_child(size_t count) {
+  NEED(rill_graph_release(child));
+  release_graph(count);
+}
+
+static void change_child(void) {
+  rill_graph_node join;
+  NEED(rill_graph_add_child(graph, &nodes[node_count - 1], 1, child, &join));
+  NEED(rill_graph_remove_node(graph, join));
+}
+
+static void make_chain_and_stream(size_t count) {
+  make_chain(count);
+  NEED(rill_stream_create(bench.device, NULL, &origin));
+}
+
+static void release_graph_and_stream(size_t count) {
+  NEED(rill_stream_release(origin));
+  release_graph(count);
+}
+
+static void capture_node(void) {
+  rill_graph same;
+  rill_graph_node node;
+  size_t count = 1;
+  NEED(rill_stream_capture_begin_to_graph(origin, graph, &nodes[node_count - 1], 1, RILL_CAPTURE_RELAXED));
+  NEED(rill_stream_host_call(origin, do_nothing, NULL));
+  NEED(rill_stream_capture_get_dependencies(origin, &node, &count));
+  NEED(rill_stream_capture_end(origin, &same));
+  NEED(rill_graph_release(same));
+  NEED(rill_graph_remove_node(graph, node));
+}
+
 /* All of the nodes, in the order `of`; with `clone`, their copies as well, each of which is looked for. */
 static double time_removals(size_t count, size_t (*of)(size_t i, size_t count), bool clone) {
   double least = 1e18;
@@ -271,6 +317,11 @@ const struct row graph_rows[] = {
   { "add + remove an edge, to a node with as many", change_edge, fan_in, release_graph, HOST, NULL },
   { "add + remove an edge, from a node with as many", change_edge_back, fan_out, release_graph, HOST, NULL },
   { "add + remove a node, beside as many", change_node, make_chain, release_graph, HOST, NULL },
+  { "add + remove a node, after as many were removed", change_node, make_remains, release_graph, HOST, NULL },
+  { "add + remove a child, beside as many nodes", change_child, make_chain_and_child, release_graph_and_child, HOST,
+    NULL },
+  { "capture + remove a node, beside as many", capture_node, make_chain_and_stream, release_graph_and_stream, HOST,
+    NULL },
   { "read + set a node, beside as many", set_node, make_chain, release_graph, HOST, NULL },
 };
 const size_t graph_row_count = sizeof graph_rows / sizeof *graph_rows;

@@ -80,6 +80,40 @@ static void measures_the_time(void) {
   }
 }
 
+/* C7.2: nodes that record one event, with an edge between them or without.  It marks one of them: which one is
+ * unspecified, but both come after the write. */
+static void marks_one_of_several_points(void) {
+  for (unsigned ordered = 0; ordered < 2; ordered++) {
+    rill_graph graph = new_graph();
+    rill_stream stream = new_stream("stream"), waiter = new_stream("waiter");
+    rill_event event = new_timing_event("point"), before = new_timing_event("before");
+    rill_graph_node write = add_write(graph, NULL, 0, 0, 15 + ordered), first, second;
+    assert_ok(rill_graph_add_event_record(graph, &write, 1, event, &first));
+    assert_ok(rill_graph_add_event_record(graph, ordered ? &first : &write, 1, event, &second));
+    rill_graph_exec exec = new_exec(graph);
+    for (unsigned launch = 0; launch < 3; launch++) {
+      float ms = -1;
+      dut.host[0] = 0;
+      struct gate *gate = gate_close(stream);
+      assert_ok(rill_stream_record_event(stream, before, 0));
+      assert_ok(rill_graph_launch(exec, stream));
+      assert_false(is_ready(event));
+      assert_ok(rill_stream_wait_event(waiter, event, 0));
+      read_cell(waiter, 0);
+      assert_false(is_complete(waiter));
+      gate_open(gate);
+      assert_completes(waiter);
+      assert_int_equal(dut.host[0], 15 + ordered);
+      assert_completes(stream);
+      assert_true(is_ready(event));
+      assert_ok(rill_event_synchronize(event));
+      assert_ok(rill_event_elapsed_time(before, event, &ms));
+      assert_true(ms >= 0);
+    }
+    assert_ok(rill_graph_exec_release(exec));
+  }
+}
+
 /* G28 */
 static void keeps_its_event(void) {
   rill_graph graph = new_graph();
@@ -93,4 +127,5 @@ static void keeps_its_event(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_event_record", TEST(refuses_bad_handles), TEST(marks_a_point_of_each_launch),
-                     TEST(releases_streams_that_are_held), TEST(measures_the_time), TEST(keeps_its_event))
+                     TEST(releases_streams_that_are_held), TEST(measures_the_time), TEST(marks_one_of_several_points),
+                     TEST(keeps_its_event))

@@ -7,6 +7,10 @@
 #include "gate.rill.h"
 
 #include <rill/bundle.h>
+#include <rill/capture.h>
+#include <rill/graph_compose.h>
+#include <rill/graph_edit.h>
+#include <stdio.h>
 
 /* A device without graphs reports why, and its tests are skipped. */
 static inline void needs_graphs(void) {
@@ -94,19 +98,77 @@ static inline void refuses_bad_execs(const char *api, rill_status (*call)(uint64
   assert_fails_in(api, call(exec.id), RILL_ERROR_STALE_HANDLE);
 }
 
-/* Tests the `after` argument of every function that adds a node: call(graph, after, count). */
-static inline void refuses_bad_after(const char *api, rill_status (*call)(rill_graph graph,
-                                                                          const rill_graph_node *after, size_t count)) {
+/* ---- bad nodes ---- */
+
+/* A function of a graph and of its nodes, the first of which is bad. */
+typedef rill_status (*node_call)(rill_graph graph, const rill_graph_node *nodes, size_t count);
+
+enum { DOT_BYTES = 2000 };
+static inline void read_dot(rill_graph graph, char *text) {
+  size_t size = DOT_BYTES;
+  assert_ok(rill_graph_get_dot(graph, text, &size));
+  assert_true(size <= DOT_BYTES);
+}
+
+/* The call fails, names the node and changes nothing of the graph. */
+static inline void refuses_node(const char *api, node_call call, rill_graph graph, uint64_t id, rill_status status) {
+  const rill_graph_node node = { id };
+  char before[DOT_BYTES], after[DOT_BYTES], number[24];
+  read_dot(graph, before);
+  assert_fails_in(api, call(graph, &node, 1), status);
+  (void)snprintf(number, sizeof number, "0x%llx", (unsigned long long)id);
+  assert_says(id == 0 ? "null" : number);
+  read_dot(graph, after);
+  assert_string_equal(before, after);
+}
+
+/* Nodes that do not exist, or no longer. */
+static inline void refuses_dead_nodes(const char *api, node_call call) {
+  enum { MANY = 70 };
   rill_graph graph = new_graph(), other = new_graph();
-  rill_graph_node node = add_write(other, NULL, 0, 0, 1), none = RILL_NULL_GRAPH_NODE;
-  size_t count = 0;
-  assert_fails_in(api, call(graph, NULL, 1), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails_in(api, call(graph, &node, 1), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails_in(api, call(graph, &none, 1), RILL_ERROR_INVALID_HANDLE);
+  const rill_graph_node node = add_write(graph, NULL, 0, 0, 1), gone = add_write(graph, &node, 1, 0, 2);
+  const rill_graph_node foreign = add_write(other, NULL, 0, 0, 1);
+  const uint64_t never[] = {
+    0, 1, UINT64_MAX, dut.device.id, graph.id, node.id | 0xffffffff, node.id + 32, node.id ^ (UINT64_C(0x800000) << 32)
+  };
+  rill_graph_node many[MANY], captured[2];
+  rill_stream stream = new_stream("captures");
+  size_t count = 2;
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    refuses_node(api, call, graph, never[i], RILL_ERROR_INVALID_HANDLE);
+  assert_ok(rill_graph_remove_node(graph, gone));
+  refuses_node(api, call, graph, gone.id, RILL_ERROR_STALE_HANDLE);
+  for (unsigned i = 0; i < MANY; i++) assert_ok(rill_graph_add_empty(graph, NULL, 0, &many[i]));
+  for (unsigned i = 0; i < MANY; i++) assert_ok(rill_graph_remove_node(graph, many[i]));
+  for (unsigned i = 0; i < MANY; i += 10) refuses_node(api, call, graph, many[i].id, RILL_ERROR_STALE_HANDLE);
+  assert_ok(rill_stream_capture_begin_to_graph(stream, graph, NULL, 0, RILL_CAPTURE_RELAXED));
+  write_cell(stream, 0, 3);
+  assert_ok(rill_graph_get_nodes(graph, captured, &count));
+  assert_int_equal(count, 2);
+  assert_ok(rill_stream_capture_abort(stream));
+  refuses_node(api, call, graph, captured[1].id, RILL_ERROR_STALE_HANDLE);
   assert_ok(rill_graph_release(other));
-  assert_fails_in(api, call(graph, &node, 1), RILL_ERROR_STALE_HANDLE);
-  assert_ok(rill_graph_get_nodes(graph, NULL, &count));
-  assert_int_equal(count, 0);
+  refuses_node(api, call, graph, foreign.id, RILL_ERROR_STALE_HANDLE);
+}
+
+/* The same, and nodes of another graph. */
+static inline void refuses_bad_nodes(const char *api, node_call call) {
+  rill_graph graph = new_graph(), other = new_graph();
+  char numbers[2][24];
+  refuses_dead_nodes(api, call);
+  add_write(graph, NULL, 0, 0, 1);
+  refuses_node(api, call, graph, add_write(other, NULL, 0, 0, 1).id, RILL_ERROR_INVALID_ARGUMENT);
+  (void)snprintf(numbers[0], sizeof numbers[0], "0x%llx", (unsigned long long)graph.id);
+  (void)snprintf(numbers[1], sizeof numbers[1], "0x%llx", (unsigned long long)other.id);
+  for (int i = 0; i < 2; i++) assert_says(numbers[i]);
+}
+
+/* Of the `after` that every function has which adds a node: call(graph, after, count). */
+static inline void refuses_bad_after(const char *api, node_call call) {
+  rill_graph graph = new_graph();
+  assert_fails_in(api, call(graph, NULL, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("after_count is 1");
+  refuses_bad_nodes(api, call);
 }
 
 #endif

@@ -7,17 +7,18 @@
 #include "gate.rill.h"
 
 #include <rill/bundle.h>
+#include <rill/capture.h>
 #include <rill/graph_compose.h>
 #include <rill/graph_edit.h>
 #include <rill/graph_exec.h>
 
-enum { MOST = 40, PLACES = 64, OBJECTS = 3, STEPS = 200 };
+enum { MOST = 40, PLACES = 64, OBJECTS = 3, STEPS = 200, EVENTS = 4 };
 enum kind { FILL, COPY, CALL, KERNEL, RECORD, KINDS };
 
 struct node {
   rill_graph_node handle;
   enum kind kind;
-  unsigned cell, salt; /* what it writes there; of a kernel: 1 */
+  unsigned cell, salt; /* what it writes there; of a kernel: 1; of a record: its event */
 };
 
 struct object {
@@ -31,7 +32,7 @@ static struct {
   bool updates, records;
   rill_stream stream;
   rill_kernel increment;
-  rill_event events[PLACES]; /* one for each cell: records of one event would have to be ordered */
+  rill_event events[EVENTS]; /* so few that several nodes record one, in some order or in none */
   unsigned *cells, *values;  /* pinned */
   rill_graph graph;
   struct node nodes[MOST];
@@ -65,6 +66,10 @@ static unsigned free_cell(void) {
   }
 }
 
+static unsigned new_salt(enum kind kind) {
+  return kind == KERNEL ? 1 : kind == RECORD ? pick(EVENTS) : 1 + pick(PLACES - 1);
+}
+
 /* ---- objects ---- */
 
 static void launch_and_compare(const struct object *object) {
@@ -74,6 +79,8 @@ static void launch_and_compare(const struct object *object) {
   assert_completes(all.stream);
   for (unsigned i = 0; i < object->count; i++) {
     const struct node *node = &object->nodes[i];
+    if (node->kind == RECORD && !is_ready(all.events[node->salt]))
+      fail_msg("seed %u: an event is not complete", all.seed);
     if (node->kind != RECORD) expected[node->cell] = node->kind == COPY ? all.values[node->salt] : node->salt;
   }
   for (unsigned i = 0; i < PLACES; i++) {
@@ -130,7 +137,7 @@ static void add_node(void) {
   const size_t count = all.count > 0 ? pick(3) : 0;
   for (size_t i = 0; i < count; i++) after[i] = all.nodes[pick(all.count)].handle;
   *node = (struct node){ .kind = (enum kind)pick(all.records ? KINDS : RECORD), .cell = free_cell() };
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
+  node->salt = new_salt(node->kind);
   unsigned *cell = all.cells + node->cell;
   switch (node->kind) {
     case FILL:
@@ -195,7 +202,7 @@ static void change_node(struct node *node) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   rill_graph_node_params set = RILL_GRAPH_NODE_PARAMS_INIT;
   node->cell = free_cell();
-  node->salt = node->kind == KERNEL ? 1 : node->kind == RECORD ? node->cell : 1 + pick(PLACES - 1);
+  node->salt = new_salt(node->kind);
   unsigned *cell = all.cells + node->cell;
   const rill_arg arg = { &cell, sizeof cell };
   rill_arg args[] = { arg };
@@ -237,6 +244,64 @@ static void remove_node(unsigned number) {
                   RILL_ERROR_STALE_HANDLE);
 }
 
+/* Takes the handles of the nodes from `first` on, and compares the others. */
+static void list_nodes(unsigned first) {
+  rill_graph_node nodes[MOST + 1];
+  size_t count = MOST + 1;
+  assert_ok(rill_graph_get_nodes(all.graph, nodes, &count));
+  assert_int_equal(count, all.count);
+  for (unsigned i = 0; i < all.count; i++) {
+    if (i >= first) all.nodes[i].handle = nodes[i];
+    if (nodes[i].id != all.nodes[i].handle.id) fail_msg("seed %u: node %u is listed in another place", all.seed, i);
+  }
+}
+
+static struct node *next_fill(void) {
+  all.nodes[all.count] = (struct node){ .kind = FILL, .cell = free_cell(), .salt = 1 + pick(1000) };
+  return &all.nodes[all.count++];
+}
+
+/* Nodes that a capture adds, and takes away again if it is aborted. */
+static void capture_nodes(void) {
+  const unsigned first = all.count, count = 1 + pick(2);
+  const rill_graph_node after = all.nodes[pick(all.count)].handle;
+  rill_graph same;
+  assert_ok(rill_stream_capture_begin_to_graph(all.stream, all.graph, &after, 1, RILL_CAPTURE_RELAXED));
+  for (unsigned i = 0; i < count; i++) {
+    const struct node *node = next_fill();
+    assert_ok(rill_fill_async(all.stream, all.cells + node->cell, &node->salt, sizeof *all.cells, 1));
+    if (pick(2) == 0) list_nodes(first);
+  }
+  if (pick(2) == 0) {
+    assert_ok(rill_stream_capture_abort(all.stream));
+    all.count = first;
+  } else {
+    assert_ok(rill_stream_capture_end(all.stream, &same));
+    assert_ok(rill_graph_release(same));
+    all.shape++;
+  }
+  list_nodes(first);
+}
+
+/* Nodes of a child, without the node that joins them. */
+static void add_child(void) {
+  const unsigned first = all.count, count = pick(3);
+  const rill_graph_node after = all.nodes[pick(all.count)].handle;
+  rill_graph child;
+  rill_graph_node node, join;
+  assert_ok(rill_graph_create(dut.device, &child));
+  for (unsigned i = 0; i < count; i++) {
+    const struct node *fill = next_fill();
+    assert_ok(rill_graph_add_fill(child, &node, i > 0 ? pick(2) : 0, all.cells + fill->cell, &fill->salt,
+                                  sizeof *all.cells, 1, &node));
+  }
+  assert_ok(rill_graph_add_child(all.graph, &after, 1, child, &join));
+  assert_ok(rill_graph_release(child));
+  assert_ok(rill_graph_remove_node(all.graph, join));
+  all.shape++;
+  list_nodes(first);
+}
+
 static void run_round(void) {
   all.count = all.call_count = 0;
   memset(all.objects, 0, sizeof all.objects);
@@ -246,6 +311,8 @@ static void run_round(void) {
     struct object *object = &all.objects[pick(OBJECTS)];
     if (all.count == 0 || (what < 30 && all.count < MOST)) add_node();
     else if (what < 45) remove_node(pick(all.count));
+    else if (what < 48 && all.count + 2 <= MOST) capture_nodes();
+    else if (what < 51 && all.count + 2 <= MOST) add_child();
     else if (what < 65) change_node(&all.nodes[pick(all.count)]);
     else if (what < 75) read_node(&all.nodes[pick(all.count)]);
     else if (what < 80) make_object(object);
@@ -269,7 +336,7 @@ static void edited_graphs_match_a_model(void) {
   all.updates = rill_device_supports(dut.device, RILL_FEATURE_GRAPH_UPDATE, NULL);
   all.stream = new_stream("of graphs");
   all.increment = new_kernel(&gate_bundle, "increment");
-  for (unsigned i = 0; i < PLACES; i++) all.events[i] = new_event("recorded by nodes");
+  for (unsigned i = 0; i < EVENTS; i++) all.events[i] = new_event("recorded by nodes");
   assert_ok(rill_graph_create(dut.device, &all.graph));
   all.records = rill_graph_add_event_record(all.graph, NULL, 0, all.events[0], &node) == RILL_OK;
   assert_ok(rill_graph_release(all.graph));

@@ -82,6 +82,22 @@ static void each_submission_counts_separately(void) {
   assert_false(rill__completion_is_known(&work));
 }
 
+/* A graph records one event at several nodes: the launch is one submission for each, by the same thread. */
+static void submissions_nest(void) {
+  struct rill__completion work = known_work();
+  for (unsigned i = 0; i < 2; i++) rill__submission_begin_nested(&work);
+  for (unsigned i = 0; i < 2; i++) {
+    const struct rill__completion_query asked = rill__query_completion(&work);
+    assert_false(rill__completion_remember(&work, &asked));
+    assert_false(rill__completion_is_known(&work));
+    rill__submission_end_nested(&work);
+  }
+  assert_false(rill__completion_is_known(&work));
+  const struct rill__completion_query asked = rill__query_completion(&work);
+  assert_true(rill__completion_remember(&work, &asked));
+  assert_true(rill__completion_is_known(&work));
+}
+
 /* Of two that ask, the first asked before work that the second saw come. */
 static void an_older_query_does_not_answer_a_newer_one(void) {
   struct rill__completion work = known_work();
@@ -106,5 +122,5 @@ static void forgets_on_request(void) {
 
 TESTS_ONCE("core/object/completion.h", TEST(no_work_means_complete), TEST(remembers_an_answer),
            TEST(new_work_discards_the_answer), TEST(work_not_yet_submitted_counts), TEST(work_during_the_query_counts),
-           TEST(each_submission_counts_separately), TEST(an_older_query_does_not_answer_a_newer_one),
-           TEST(forgets_on_request))
+           TEST(each_submission_counts_separately), TEST(submissions_nest),
+           TEST(an_older_query_does_not_answer_a_newer_one), TEST(forgets_on_request))

@@ -111,9 +111,7 @@ void corpus_load(corpus *c, const char *path) {
     (void)fprintf(stderr, "%s: %d tokens\n", path, header[2]);
     exit(1);
   }
-  c->count = (size_t)header[2];
-  c->next = 0;
-  c->tokens = allocate(c->count, sizeof *c->tokens);
+  *c = (corpus){ .count = (size_t)header[2], .tokens = allocate((size_t)header[2], sizeof *c->tokens) };
   read_all(file, path, c->tokens, sizeof *c->tokens, c->count);
   close_at_end(file, path);
 }
@@ -121,9 +119,7 @@ void corpus_load(corpus *c, const char *path) {
 void corpus_make(corpus *c, size_t count, int vocabulary, uint64_t seed) {
   const uint64_t size = vocabulary < 65536 ? (uint64_t)vocabulary : 65536;
   uint64_t token = 0;
-  c->count = count;
-  c->next = 0;
-  c->tokens = allocate(count, sizeof *c->tokens);
+  *c = (corpus){ .count = count, .tokens = allocate(count, sizeof *c->tokens) };
   for (size_t i = 0; i < count; i++) {
     c->tokens[i] = (uint16_t)token;
     const uint64_t other = random_next(&seed);

@@ -1,15 +1,13 @@
 /* Trains GPT-2 and generates text with it. GPT2.md describes how to build and run it. */
 #include "../vendor_library.h"
 #include "data.h"
-#ifdef GPT2_RANKS
-#include "ranks.h"
-#endif
 
 #include <getopt.h>
 #include <math.h>
 #include <time.h>
 
 #ifdef GPT2_RANKS
+#include "ranks.h"
 enum { BY_GRAPH = 0 }; /* on the CPU, communication between ranks cannot be captured */
 #else
 enum { BY_GRAPH = 1 };

@@ -269,12 +269,11 @@ void reference_update(const gpt2_config *config, const gpt2_options *options, in
   const size_t count = gpt2_parameters(config);
   const double beta1 = (double)options->beta1, beta2 = (double)options->beta2;
   for (gpt2_tensor t = 0; t < GPT2_TENSORS; t++) {
-    const size_t size = gpt2_size(config, t);
     const int is_vector = t == GPT2_NORM1_WEIGHT || t == GPT2_NORM2_WEIGHT || t == GPT2_NORM_WEIGHT ||
                           strstr(gpt2_name(t), "bias") != NULL;
     const double decay = is_vector ? 0 : (double)options->decay;
     for (int layer = 0; layer < gpt2_copies(config, t); layer++)
-      for (size_t i = gpt2_offset(config, t, layer), end = i + size; i < end; i++) {
+      for (size_t i = gpt2_offset(config, t, layer), end = i + gpt2_size(config, t); i < end; i++) {
         double *const m = &moments[i], *const v = &moments[count + i];
         *m = beta1 * *m + (1 - beta1) * gradients[i];
         *v = beta2 * *v + (1 - beta2) * gradients[i] * gradients[i];
