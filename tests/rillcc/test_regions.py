@@ -236,6 +236,34 @@ class Regions(differential.Differential):
             else "a loop over the threads, inside its own loops" for name in bodies
         })  # fmt: skip
 
+    def test_loops_after_borders(self):
+        """The threads beyond a border go around with the others, and change nothing; if no thread is inside, none does."""
+        adds = "for (int k = 0; k < m; k++) s += a[k * n + i] * b[k];"
+        bodies = {
+            "returns": "if (i >= n) return; " + adds,
+            "inside": "s = 1; if (i < n) { s = a[i]; if (i + 9 < m * 4) { %s } } s *= 3;" % adds,
+            "low": "if (i < 1 || i >= n) return; int q = 3; for (int k = 0; k < m; k++) { q += k * 77 / i; s += a[k * n + i]; } s += q;",
+            "plane": "if (i < 2 || r + int(threadIdx.y) < 1 || i + 3 > n) return; for (int k = 1; k < m; k++) "
+            "y[k * 512 + i] = a[k * n + i - 2] + a[k * n + i + 1] - b[k + r]; s = 4;",
+            "endless": "if (i < 40 || i >= n) return; const int d = m >> 3; "
+            "for (int k = d * 4 + (m < 8); k != 0; k -= d) s = s / 2 + a[k + i];",
+            "nested": "if (i + r >= n) return; for (int j = 0; j < min(m, 5); j++) { s *= b[j]; "
+            "for (int k = j; k < m; k++) s += a[k * n + i]; y[4096 + j * 512 + i] = s; }",
+            "between": "if (i >= n) return; %s y[2048 + i] = s; s -= a[i]; for (int k = m; k > 0; k--) s = s * b[k] - a[k + i];" % adds,
+            "meets": "if (i < n) { %s } __syncthreads(); s = rill_shuffle_xor(s, 1);" % adds,
+            "roots": "if (i >= n) return; for (int k = 0; k < m; k++) s = sqrtf(s + fabsf(a[k * n + i])) + fminf(b[k], s); s = n / (i + 1) + s;",
+        }
+        start = "  const int r = blockIdx.x, i = r * blockDim.x + threadIdx.x;\n  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % (name, start, body) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
+        notes["meets"] = "loops between barriers, inside its own loops"
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((0, 3), (30, 2), (61, 17), (100, 33)))
+        if shutil.which("nm"):
+            shown = subprocess.run(["nm", self.images[0].library._name], capture_output=True, text=True, check=True)
+            for name in bodies:
+                self.assertRegex(shown.stdout, name + r"\w*\.block\.some")
+
     def test_loops_that_threads_leave_one_after_another(self):
         """The rounds in which all take part are executed for all at once."""
         head = "#include <rill/device/kernel.h>\n"

@@ -35,6 +35,8 @@ BLOCK += ("rill_ir_shared",)
 IN_STEP = "rill_ir_in_step"
 # The end of a round of a loop whose threads go innermost (interchange.py): nobody waits.
 INTERCHANGE = "rill_ir_interchange"
+# An attribute of versions of kernels in which the threads beyond a border do nothing (borders.py).
+BORDERS, COUNT = b"rill-borders", "rill_ir_barrier_count"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Finder:
         self.fill = fill  # whether what threads keep is filled with a pattern first
         self.lib = module.lib
         self.function = function
+        self.has_borders = module.has_text_attribute(function, BORDERS)
         self.builder = self.lib.CreateBuilderInContext(module.context)
         self.setup_builder = self.lib.CreateBuilderInContext(module.context)
         self.sync_points = {}  # block that ends in one: the call
@@ -126,7 +129,8 @@ class Finder:
         below.part_counters()
         self.read()
         self.find_uniform()
-        below.note()
+        if not self.has_borders:  # where they do not hold
+            below.note()
         self.read()
         self.find_uniform()
         for block in [b for b in self.order if self.is_hoisted(b)]:
@@ -145,7 +149,9 @@ class Finder:
         self.find_uniform()
         self.find_regions()
         free = [self.is_free(block) for block in self.sync_points]
-        self.meets, self.inside = not all(free), any(free)  # whether threads wait for each other; or go innermost in a loop
+        counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
+        self.inside = any(free)  # whether threads go innermost in a loop
+        self.meets = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))  # or wait for each other
 
     # What every thread starts from
 
