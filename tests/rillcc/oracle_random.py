@@ -6,6 +6,7 @@ lanes of a warp are, and where a thread is by itself. Each place allows what the
 
 import re
 
+from oracle_borders import Borders
 from oracle_kernels import FLOATS, INTEGERS, MOST_THREADS, Block, Kernel, Variable, render
 from oracle_statements import Statements
 
@@ -31,7 +32,7 @@ NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * bloc
 BLOCKS = {1: "blockIdx.x", 3: "((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x)"}
 
 
-class Generator(Statements):
+class Generator(Statements, Borders):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
         self.has_tickets = False
@@ -432,6 +433,8 @@ class Generator(Statements):
         self.scopes[0].append(Variable("u0", "unsigned", True))
         if self.chance(25):  # before anything is written
             nodes += self.own_row()
+        if self.chance(8):
+            nodes, self.budget = nodes[:1] + self.border(), 0
         while self.budget > 0:
             nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):

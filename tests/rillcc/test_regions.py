@@ -238,6 +238,34 @@ class Regions(differential.Differential):
             else "a loop over the threads, inside its own loops" for name in bodies
         })  # fmt: skip
 
+    def test_loops_after_borders(self):
+        """The threads beyond a border go around with the others, and change nothing; if no thread is inside, none does."""
+        adds = "for (int k = 0; k < m; k++) s += a[k * n + i] * b[k];"
+        bodies = {
+            "returns": "if (i >= n) return; " + adds,
+            "inside": "s = 1; if (i < n) { s = a[i]; if (i + 9 < m * 4) { %s } } s *= 3;" % adds,
+            "low": "if (i < 1 || i >= n) return; int q = 3; for (int k = 0; k < m; k++) { q += k * 77 / i; s += a[k * n + i]; } s += q;",
+            "plane": "if (i < 2 || r + int(threadIdx.y) < 1 || i + 3 > n) return; for (int k = 1; k < m; k++) "
+            "y[k * 512 + i] = a[k * n + i - 2] + a[k * n + i + 1] - b[k + r]; s = 4;",
+            "endless": "if (i < 40 || i >= n) return; const int d = m >> 3; "
+            "for (int k = d * 4 + (m < 8); k != 0; k -= d) s = s / 2 + a[k + i];",
+            "nested": "if (i + r >= n) return; for (int j = 0; j < min(m, 5); j++) { s *= b[j]; "
+            "for (int k = j; k < m; k++) s += a[k * n + i]; y[4096 + j * 512 + i] = s; }",
+            "between": "if (i >= n) return; %s y[2048 + i] = s; s -= a[i]; for (int k = m; k > 0; k--) s = s * b[k] - a[k + i];" % adds,
+            "meets": "if (i < n) { %s } __syncthreads(); s = rill_shuffle_xor(s, 1);" % adds,
+            "roots": "if (i >= n) return; for (int k = 0; k < m; k++) s = sqrtf(s + fabsf(a[k * n + i])) + fminf(b[k], s); s = n / (i + 1) + s;",
+        }
+        start = "  const int r = blockIdx.x, i = r * blockDim.x + threadIdx.x;\n  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % (name, start, body) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
+        notes["meets"] = "loops between barriers, inside its own loops"
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((0, 3), (30, 2), (61, 17), (100, 33)))
+        if shutil.which("nm"):
+            shown = subprocess.run(["nm", self.images[0].library._name], capture_output=True, text=True, check=True)
+            for name in bodies:
+                self.assertRegex(shown.stdout, name + r"\w*\.block\.some")
+
     def test_loops_that_threads_leave_one_after_another(self):
         """The rounds in which all take part are executed for all at once."""
         head = "#include <rill/device/kernel.h>\n"
@@ -314,6 +342,35 @@ class Regions(differential.Differential):
         notes = dict.fromkeys(bodies, "loops between barriers, inside its own loops")
         notes["loop"] = "loops between barriers"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 96), (100, 300)))
+
+    def test_loads_that_agree(self):
+        """What all threads load from one place is the same for all, unless atomic or volatile accesses give them an order."""
+        lock = "while (atomicCAS(&w[2], 0u, 1u) != 0u) {} %s atomicExch(&w[2], 0u); "
+        bodies = {
+            "row": "const int q = c[r] & 7; for (int k = threadIdx.x; k < m; k += blockDim.x) s += a[q * m + k]; s += q;",
+            "bound": "if (t == 0) w[0] = n & 7; MEET for (unsigned k = 0; k < w[0]; k++) { s = s * 2 + a[k + t]; MEET }",
+            "left": "if (t == 5 % threads) w[0] = 3 + r; MEET "
+            "while (w[0] > 0) { s = rill_shuffle_xor(s + t, 1); MEET if (t == 0) w[0]--; MEET }",
+            "ended": "if (i >= unsigned(n)) return; const int q = c[r] & 3; if (q > 0) s = rill_shuffle_up(s + i, 1) * q; s -= q;",
+            "own": "w[t] = i; const unsigned v = w[t]; MEET s = v + w[threads - 1];",
+            "same": "w[5] = n; const unsigned v = w[5]; MEET w[5] = 2; MEET s = v * w[5];",
+            "order": "w[1] = 0; w[2] = 0; MEET unsigned v = 0; " + lock % "v = w[1]; w[1] = v + 1;" + "MEET s = v * 3 + w[1];",
+            "called": "w[1] = 0; MEET next(w + 1); const unsigned v = w[1]; atomicAdd(w + 1, 1u); MEET s = v * 3 + w[1];",
+            "flag": "volatile unsigned *const p = w; p[1] = 0; MEET unsigned v = 0; for (unsigned k = 0; k < threads; k++) { "
+            "if (k == t) v = p[1]; if (k == t) p[1] = v + 3; MEET } s = v;",
+            "copied": "struct nine { unsigned at[9]; } *const p = (nine *)w; if (t == 0) for (int k = 0; k < 9; k++) p[1].at[k] = k + n; "
+            "MEET nine v = p[1]; v.at[t % 9]++; MEET s = v.at[n % 9];",
+        }
+        head = "#include <rill/device/cuda_names.h>\nstatic __device__ __noinline__ void next(unsigned *w) { atomicAdd(w, 2u); }\n"
+        start = "  const unsigned threads = blockDim.x * blockDim.y * blockDim.z, r = blockIdx.x;\n"
+        start += "  const unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x, i = r * threads + t;\n"
+        start += "  const int *const c = (const int *)b;\n  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n  __shared__ unsigned w[1088];\n"
+        kernel += "%s  %s\n  y[i] = s;\n}\n"
+        text = head + "".join(kernel % (name, start, body.replace("MEET", "__syncthreads();")) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "loops between barriers")
+        notes["row"] = "a loop over the threads, inside its own loops"
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (61, 31), (100, 300)))
 
     def test_rows_of_each_thread(self):
         """A loop over a row of each thread's own is done for several threads at once, with the same results."""

@@ -194,6 +194,17 @@ class AllBelow:
             end = self.extend(step, end)
         return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
 
+    def build_quarter(self, condition, here):
+        """Builds what says whether a condition that build_mostly() takes holds for about a quarter of the threads, or more."""
+        steps, _, limit, _, value = self.parts(condition)
+        least, last, _ = self.build_range(value, here)
+        quarter = self.build("LShr", self.build("Sub", last, least), self.m.number(2, self.lib.TypeOf(value)))
+        low, below = self.is_low(condition), BELOW[self.comparison(condition)[0]]
+        end = self.build("Sub", last, quarter) if low else self.build("Add", least, quarter)
+        for step in steps:
+            end = self.extend(step, end)
+        return self.build("ICmp", ABOVE[below] if low else below, end, here(limit))
+
     def split(self, value):
         """Returns the terms of a sum that come from the thread's index, and the others, which are uniform.  None if it is
         no such sum."""

@@ -19,7 +19,6 @@ from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 MANY = None  # a stride that is not constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
-NOT_ATOMIC = 0
 # By what the number of a thread is divided if the result is that of its warp, or what is left is about the lane.
 WARPS = range(32, 1025, 32)
 QUOTIENTS = {llvm.LSHR: range(5, 11), llvm.ASHR: range(5, 11), llvm.UDIV: WARPS, llvm.SDIV: WARPS}
@@ -143,7 +142,7 @@ class Interchange:
         lib = self.lib
         stored = lib.GetOperand(value, 0) if opcode == llvm.STORE else value
         kind, pointer = lib.TypeOf(stored), lib.GetOperand(value, opcode == llvm.STORE)
-        if lib.GetVolatile(value) or lib.GetOrdering(value) != NOT_ATOMIC or lib.GetTypeKind(kind) == VECTOR_TYPE:
+        if lib.GetVolatile(value) or lib.GetOrdering(value) != llvm.NOT_ATOMIC or lib.GetTypeKind(kind) == VECTOR_TYPE:
             return False
         root = self.root(pointer)
         if opcode == llvm.LOAD and lib.IsAGlobalVariable(root) and lib.IsGlobalConstant(root):

@@ -17,6 +17,7 @@ the same for all.  A value is *uniform* if it is the same for all threads: it is
 the argument.
 """
 
+import functools
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -34,6 +35,8 @@ BLOCK += ("rill_ir_shared",)
 IN_STEP = "rill_ir_in_step"
 # The end of a round of a loop whose threads go innermost (interchange.py): nobody waits.
 INTERCHANGE = "rill_ir_interchange"
+# An attribute of versions of kernels in which the threads beyond a border do nothing (borders.py).
+BORDERS, COUNT = b"rill-borders", "rill_ir_barrier_count"
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ SYNC_POINTS = {
     "rill_ir_reduce64": SyncPoint(WARP, "rill_sched_reduce64", 2),
 }
 SHUFFLES = ("rill_ir_shuffle32", "rill_ir_shuffle64")
+COPIES = "llvm.memset.", "llvm.memcpy.", "llvm.memmove."  # the last argument says whether one is volatile
+NO_ACCESSES = "llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias."
 MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
 
 
@@ -96,6 +101,7 @@ class Finder:
         self.fill = fill  # whether what threads keep is filled with a pattern first
         self.lib = module.lib
         self.function = function
+        self.has_borders = module.has_text_attribute(function, BORDERS)
         self.builder = self.lib.CreateBuilderInContext(module.context)
         self.setup_builder = self.lib.CreateBuilderInContext(module.context)
         self.sync_points = {}  # block that ends in one: the call
@@ -123,7 +129,8 @@ class Finder:
         below.part_counters()
         self.read()
         self.find_uniform()
-        below.note()
+        if not self.has_borders:  # where they do not hold
+            below.note()
         self.read()
         self.find_uniform()
         for block in [b for b in self.order if self.is_hoisted(b)]:
@@ -142,7 +149,9 @@ class Finder:
         self.find_uniform()
         self.find_regions()
         free = [self.is_free(block) for block in self.sync_points]
-        self.meets, self.inside = not all(free), any(free)  # whether threads wait for each other; or go innermost in a loop
+        counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
+        self.inside = any(free)  # whether threads go innermost in a loop
+        self.meets = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))  # or wait for each other
 
     # Values from which every thread starts
 
@@ -266,6 +275,24 @@ class Finder:
             return False
         return self.base(self.lib.GetOperand(instruction, 0)) in self.argument_memory
 
+    @functools.cached_property
+    def loads_agree(self):
+        """Whether all threads that read one place between two meetings read the same there: nothing in the kernel gives their
+        accesses another order than meetings do, so that one of them stores there would be a race."""
+        return all(self.leaves_order(i) for block in self.order for i in self.instructions[block])
+
+    def leaves_order(self, instruction):
+        """Whether an instruction is no atomic or volatile access, and no call in which one may be."""
+        opcode = self.m.opcode(instruction)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == llvm.NOT_ATOMIC
+        if opcode != llvm.CALL or self.marker(instruction) or self.is_pure_call(instruction):
+            return opcode not in (llvm.FENCE, llvm.ATOMIC_CMPXCHG, llvm.ATOMIC_RMW, llvm.INVOKE, llvm.CALL_BR)
+        name = self.m.name(self.m.callee(instruction)) if self.m.callee(instruction) else ""
+        if name.startswith(COPIES):
+            return self.m.constant(self.m.arguments(instruction)[3]) == 0
+        return name.startswith(NO_ACCESSES)
+
     def base(self, pointer):
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) == llvm.GEP:
             pointer = self.lib.GetOperand(pointer, 0)
@@ -297,8 +324,8 @@ class Finder:
             if not self.is_pure_call(instruction):
                 return True
         elif opcode == llvm.LOAD:
-            if not self.is_argument_load(instruction):
-                return True
+            if not self.is_argument_load(instruction) and (block in self.divergent or not self.loads_agree):
+                return True  # else a race, or the same for all that come here between the same two meetings
         elif opcode not in PURE and opcode not in DIVISIONS and opcode not in (llvm.BR, llvm.SWITCH):
             return opcode not in (llvm.RET, llvm.UNREACHABLE)
         return any(operand in self.varying for operand in self.m.operands(instruction))

@@ -28,7 +28,6 @@ LANES, GROUP = 16, 4  # threads at once; elements of each that one load takes
 CHUNK = 8  # rounds for which each thread's numbers are loaded together, unless the elements are bytes
 SHORTEST = 16  # a loop with fewer rounds stays as it is
 MOST_LOOPS = 8  # of a function
-NOT_ATOMIC = 0
 # Functions of one type that LLVM has for vectors.
 VECTORIZED = ("fma", "fabs", "sqrt", "minnum", "maxnum", "smin", "smax", "umin", "umax")
 FLOATS = (1, 2, 3)  # half, float and double, of LLVMGetTypeKind
@@ -161,7 +160,7 @@ class Rows:
         return opcode in PURE or value == self.threads.counter
 
     def is_plain(self, load):
-        return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == NOT_ATOMIC
+        return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == llvm.NOT_ATOMIC
 
     def is_same(self, value):
         """Returns whether a value from before the loop is the same for all threads."""

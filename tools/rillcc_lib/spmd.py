@@ -38,6 +38,7 @@ MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos a
     hypot""".split()
 # Functions of the header that some kernels need.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
+COUNTS = "rill_sched_count"  # what borders.py comes to need
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
@@ -74,7 +75,8 @@ class Rewriter:
         if not name.startswith(versions.CHOOSES):
             return [run_block]
         name = name[len(versions.CHOOSES) :]
-        return [self.m.function(name), self.m.function(name + versions.ALL)]
+        names = name, name + versions.ALL, name + versions.SOME
+        return [function for function in map(self.m.function, names) if function]
 
     def callers(self, functions):
         """Returns the functions that call one of these, or one that calls one, and so on."""
@@ -165,7 +167,7 @@ class Rewriter:
         """Returns whether no kernel of this source can come to need a helper, by what the source calls."""
         if name.startswith("rill_fiber_"):
             return not self.m.function(name.replace("rill_fiber_", "rill_ir_"))
-        return name.startswith("rill_sched_") and not self.threads_meet
+        return name.startswith("rill_sched_") and not self.threads_meet and name != COUNTS
 
     @functools.cached_property
     def threads_meet(self):
@@ -298,11 +300,13 @@ class Rewriter:
             interchange.Interchange(self.m, entry.run_block).add()
 
     def add_versions(self):
-        for entry in self.entries():
-            maker = versions.Versions(self.m, entry.run_block)
-            try:
-                maker.add()
-            finally:
+        makers = [versions.Versions(self.m, entry.run_block) for entry in self.entries()]
+        try:
+            for step in "add", "add_borders":  # the second one comes after all passes of the first
+                for maker in makers:
+                    getattr(maker, step)()
+        finally:
+            for maker in makers:
                 maker.close()
 
     # After it
@@ -371,9 +375,13 @@ class Rewriter:
         note = "loops between barriers" if finder.meets else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
         for version in entry.versions[1:]:
-            finder, writer = self.cut(version, syncing)
-            most = max(most, writer.most_bytes())
-            if writer.needs_next:  # nothing is gained
+            at_borders = self.m.has_text_attribute(version, regions.BORDERS)
+            gains = not (at_borders and has_rows)  # which are faster
+            if gains:
+                finder, writer = self.cut(version, syncing)
+                most = max(most, writer.most_bytes())
+                gains = not writer.needs_next and (finder.inside or not at_borders)
+            if not gains:
                 self.lib.ReplaceAllUsesWith(version, entry.versions[0])
                 self.lib.DeleteFunction(version)
             else:

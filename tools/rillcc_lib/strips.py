@@ -20,7 +20,6 @@ from .rows import ThreadLoop
 from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
-NOT_ATOMIC = 0  # of LLVMGetOrdering
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
@@ -135,7 +134,7 @@ class Strips(Lanes):
     def is_plain(self, instruction):
         opcode = self.m.opcode(instruction)
         if opcode in (llvm.LOAD, llvm.STORE):
-            return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == NOT_ATOMIC
+            return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == llvm.NOT_ATOMIC
         if opcode == llvm.CALL:
             return bool(self.c.marker(instruction)) or self.c.is_pure_call(instruction) or self.is_lifetime(instruction)
         return opcode in PURE or opcode in DIVISIONS or opcode in (llvm.PHI, llvm.BR, llvm.SWITCH, llvm.RET)

@@ -6,14 +6,17 @@ emitted in two versions: as it is, and with the condition known (all_below.py sa
 is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
 what it did.  Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose
 rows are long enough.
+
+A third version has such loops too, in which the threads beyond a border do nothing (borders.py).  It is for blocks of which
+about a quarter of the threads is inside; loops thread by thread are faster where there are fewer.
 """
 
-from . import all_below, flow, llvm, whole_warps
+from . import all_below, borders, flow, llvm, whole_warps
 from .ir import PURE
-from .regions import BEGIN, BLOCK, INTERCHANGE, SYNC_POINTS, THREAD
+from .regions import BEGIN, BLOCK, BORDERS, INTERCHANGE, SYNC_POINTS, THREAD
 
 SHORTEST_ROW = 8  # of threads that go innermost
-CHOOSES, ALL = "rill_choose_", ".all"  # before and after the kernel's name
+CHOOSES, ALL, SOME = "rill_choose_", ".all", ".some"  # before and after the kernel's name
 
 
 class Varying:
@@ -104,7 +107,8 @@ class Versions:
     # The functions
 
     def add(self):
-        """Makes the other two functions, if there is such a condition."""
+        """Makes the other functions, if there is such a condition."""
+        self.read(self.kernel)  # which passes over the module may have changed
         if not self.values or self.lib.GetSubprogram(self.kernel):  # a debugger knows one function for a subprogram
             return
         conditions = self.conditions(self.kernel)
@@ -116,26 +120,37 @@ class Versions:
         choice, every = [lib.AddFunction(self.m.handle, text.encode(), kind) for text in (CHOOSES + name, name + ALL)]
         start = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
         lib.PositionBuilderAtEnd(self.builder, start)
-        all_hold, known = self.build_all_hold(conditions, choice)
+        all_hold, quarter, known = self.build_all_hold(conditions, choice)
+        long = lib.BuildICmp(self.builder, llvm.UGE, self.size[0], self.m.number(SHORTEST_ROW), b"")
         if whole_warps_only:
             rest = lib.BuildAnd(self.builder, self.size[0], self.m.number(whole_warps.LANES - 1), b"")
             all_hold = self.also(all_hold, lib.BuildICmp(self.builder, llvm.EQ, rest, self.m.number(0), b""))
         elif cuts:
-            long = lib.BuildICmp(self.builder, llvm.UGE, self.size[0], self.m.number(SHORTEST_ROW), b"")
             all_hold = self.also(all_hold, long)
         elif not known:
             for function in choice, every:
                 lib.DeleteFunction(function)
             return
+        self.known, some = known, None
+        if cuts and self.borders(self.kernel, known).find():
+            some = lib.AddFunction(self.m.handle, (name + SOME).encode(), kind)
         lib.ReplaceAllUsesWith(self.kernel, choice)
-        for function in choice, every:
+        for function in filter(None, (choice, every, some)):
             lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
             self.copy_attributes(function)
         if whole_warps_only:
             whole_warps.promise(self.m, every)
         ways = [self.add_call(choice, callee) for callee in (every, self.kernel)]
+        if some:
+            otherwise = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
+            ways.append(self.add_call(choice, some))
+            lib.PositionBuilderAtEnd(self.builder, otherwise)
+            lib.BuildCondBr(self.builder, self.also(quarter, long), ways.pop(), ways.pop())
+            ways.append(otherwise)
         lib.PositionBuilderAtEnd(self.builder, start)
         lib.BuildCondBr(self.builder, all_hold, *ways)
+        if some:
+            self.copy_kernel(some)
         self.copy_kernel(every)
         self.read(every)
         conditions = self.conditions(every)
@@ -145,10 +160,22 @@ class Versions:
             lib.InstructionEraseFromParent(cut)
         self.m.run_passes("function(instsimplify,simplifycfg,adce)")
 
+    def borders(self, function, known):
+        self.read(function)
+        conditions = self.conditions(function)
+        return borders.Borders(self.m, function, [conditions[number] for number, _ in known], self.builder)
+
+    def add_borders(self):
+        """Leaves out the threads beyond a border in the version that has one."""
+        some = self.m.function(self.m.name(self.kernel) + SOME)
+        if some:
+            self.m.set_text_attribute(some, BORDERS)
+            self.borders(some, self.known).add()
+
     def build_all_hold(self, conditions, choice):
-        """Builds what says that the conditions hold for all threads; and gives the numbers of those for which that can be
-        said, each with what it is then."""
-        finder, all_hold, known = all_below.AllBelow(self, THREAD), None, []
+        """Builds what says that the conditions hold for all threads, and for a quarter of them; and gives the numbers of those
+        for which that can be said, each with what it is then."""
+        finder, all_hold, quarter, known = all_below.AllBelow(self, THREAD), None, None, []
         self.copies = {self.lib.GetParam(self.kernel, 0): self.lib.GetParam(choice, 0)}
         self.size = [self.here(value) for value in self.values[3:6]]
         for number, condition in enumerate(conditions):
@@ -159,7 +186,8 @@ class Versions:
             # Where the kernel would not have compared, what is compared may have no value.
             holds = self.lib.BuildFreeze(self.builder, holds, b"")
             all_hold = self.also(all_hold, holds)
-        return all_hold, known
+            quarter = self.also(quarter, self.lib.BuildFreeze(self.builder, finder.build_quarter(condition, self.here), b""))
+        return all_hold, quarter, known
 
     def also(self, holds, other):
         return other if holds is None else self.lib.BuildAnd(self.builder, holds, other, b"")
