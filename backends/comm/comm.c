@@ -370,7 +370,7 @@ static int describe_missing(struct comm *comm, uint64_t number, char *text, size
   const bool stands = oldest != NULL && oldest->since == 0 && oldest->op.number <= number;
   const unsigned long long at = stands ? oldest->op.number : 0;
   pthread_mutex_unlock(&comm->lock);
-  return stands ? snprintf(text, size, "; the stream of rank %u has not come to its operation %llu", comm->rank, at)
+  return stands ? snprintf(text, size, "; the stream of rank %u has not reached its operation %llu", comm->rank, at)
                 : 0;
 }
 

@@ -149,7 +149,7 @@ static bool is_late(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not ended within %llu ns" COMM_HINT
+                        "%s has not finished within %llu ns" COMM_HINT
                         "look for a rank that stalled or called something else (RILL_CHECK=comm)",
                         comm_describe(&work->op).text, (unsigned long long)comm->timeout);
   return true;

@@ -155,7 +155,7 @@ static bool is_late(struct comm *comm) {
   char missing[320] = "";
   rill__comm_name_missing(comm, number, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not ended within %llu ns%s" COMM_HINT
+                        "%s has not finished within %llu ns%s" COMM_HINT
                         "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
                         what.text, (unsigned long long)comm->timeout, missing);
   return true;

@@ -170,7 +170,7 @@ static void a_rank_that_does_not_call(void) {
   for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
   assert_comm(sum(2, 1));
   is_reported(2, RILL_ERROR_TIMEOUT,
-              "all_reduce of rank 2 of 3 (operation 2) has not ended within 100000000 ns; rank 0 "
+              "all_reduce of rank 2 of 3 (operation 2) has not finished within 100000000 ns; rank 0 "
               "has not called it; rank 1 has not called it");
   assert_comm_fails(sum(1, 1), RILL_ERROR_TIMEOUT, "trio: all_reduce of rank 2 of 3 (operation 2)");
   has_ended(0, RILL_ERROR_TIMEOUT, "rank 1 has not called it");
@@ -198,7 +198,7 @@ static void a_rank_that_is_late(void) {
     stand_still(1);
     for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
     for (int i = 0; i < RANKS && released != 0; i++) assert_comm(rill_comm_release(comms[i]));
-    const char *const says = "; the stream of rank 1 has not come to it (operation 1)";
+    const char *const says = "; the stream of rank 1 has not reached it (operation 1)";
     is_reported(0, RILL_ERROR_TIMEOUT, says);
     is_reported(2, RILL_ERROR_TIMEOUT, says);
     go_on();
@@ -214,7 +214,7 @@ static void a_message_that_nobody_sends(void) {
   assert_comm(rill_comm_receive(comms[1], streams[1], cells[1], 1, RILL_COMM_INT64, 2));
   is_reported(
       1, RILL_ERROR_TIMEOUT,
-      "receive of rank 1 of 3 from rank 2 (operation 1) has not ended within 100000000 ns; rank 2 has not called "
+      "receive of rank 1 of 3 from rank 2 (operation 1) has not finished within 100000000 ns; rank 2 has not called "
       "the send");
   release_comms();
   works_anew();
@@ -295,7 +295,7 @@ static void one_stream(void) {
   for (int i = 0; i < RANKS; i++) { /* without a group the first one holds the stream of the others */
     assert_comm(rill_comm_barrier(comms[i], streams[0]));
   }
-  is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not come to it (operation 2)");
+  is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not reached it (operation 2)");
   release_comms();
   works_anew();
 }
@@ -319,9 +319,9 @@ static void threads_join(void) {
   run_threads(RANKS, join, NULL);
   rill_comm again;
   assert_comm_fails(rill_comm_create(cpus[0], &id, RANKS, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
-                    "rank 0 of 3 has joined already");
+                    "rank 0 of 3 has already joined with this id");
   assert_comm_fails(rill_comm_create(cpus[0], &id, 2, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
-                    "rank 0 of 2: others have joined as ranks of 3");
+                    "rank 0 of 2: other ranks have joined with this id as ranks of 3");
   release_comms();
 }
 
