@@ -148,7 +148,7 @@ static bool is_late(struct comm *comm) {
     if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
       since = oldest.since;
       what = comm_describe(&oldest.op);
-      number = oldest.op.number;
+      number = oldest.op.number != 0 ? oldest.op.number : oldest.op.for_number;
     }
   }
   if (since == 0 || comm_now() - since <= comm->timeout) return false;
