@@ -93,8 +93,6 @@ void rill__comm_local_part_changed(struct comm_part *part) {
 
 /* ---- comparison ---- */
 
-static bool is_message(const struct comm_op *op) { return op->kind == COMM_SEND || op->kind == COMM_RECEIVE; }
-
 struct arguments_text {
   char text[160];
 };
@@ -102,7 +100,7 @@ struct arguments_text {
 static struct arguments_text describe(const struct comm_op *op) {
   struct arguments_text made;
   char more[64] = "";
-  if (!is_message(op)) (void)snprintf(more, sizeof more, ", op %u, root %u", op->op, op->peer);
+  if (!comm_is_message(op)) (void)snprintf(more, sizeof more, ", op %u, root %u", op->op, op->peer);
   (void)snprintf(made.text, sizeof made.text, "%s of %zu elements, type %u%s", comm_describe(op).text, op->count,
                  op->type, more);
   return made;
@@ -110,7 +108,8 @@ static struct arguments_text describe(const struct comm_op *op) {
 
 static rill_status compare(const struct comm_op *op, const struct comm_op *other) {
   const bool same = op->count == other->count && op->type == other->type;
-  const bool same_kind = is_message(op) || (op->kind == other->kind && op->op == other->op && op->peer == other->peer);
+  const bool same_kind =
+      comm_is_message(op) || (op->kind == other->kind && op->op == other->op && op->peer == other->peer);
   COMM_REQUIRE(same && same_kind, RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s", describe(op).text,
                describe(other).text);
   return RILL_OK;
@@ -155,6 +154,42 @@ static rill_status match_one(struct local_work *work) {
   return first != NULL ? compare(op, &first->op) : RILL_OK;
 }
 
+/* Returns the operation of a match that is in the table. */
+static const struct comm_op *find_op(struct local_clique *clique, struct local_key key, uint32_t index) {
+  const struct local_match *match = *find(clique, &key);
+  COMM_ASSERT(match != NULL && match->works[index] != NULL);
+  return &match->works[index]->op;
+}
+
+/* Fails if rank `trailing` has submitted a message that rank `leading` has not, which has submitted more collective
+ * operations. */
+static rill_status compare_order(struct local_clique *clique, uint32_t leading, uint32_t trailing) {
+  const struct local_member *first = clique->members[leading], *second = clique->members[trailing];
+  const uint64_t sent = first->messages[trailing], received = first->messages[clique->ranks + trailing];
+  const bool sends = second->messages[leading] > received;
+  if (!sends && second->messages[clique->ranks + leading] <= sent) return RILL_OK;
+  const struct local_key message = { sends ? received : sent, sends ? trailing : leading, sends ? leading : trailing };
+  const struct local_key collective = { second->collectives, LOCAL_ALL, LOCAL_ALL };
+  return rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
+                         "%s does not match %s" COMM_HINT "call the operations in the same order on all ranks",
+                         comm_describe(find_op(clique, message, sends ? 0 : 1)).text,
+                         comm_describe(find_op(clique, collective, leading)).text);
+}
+
+/* All ranks submit their operations in the same order, so a rank that has submitted more collective operations than
+ * another rank has already submitted its side of every message that the other rank has submitted. */
+static rill_status check_order(const struct comm *comm) {
+  struct local_clique *clique = local_clique_of(comm);
+  const uint64_t own = local_member_of(comm)->collectives;
+  for (uint32_t i = 0; i < clique->ranks; i++) {
+    const struct local_member *other = clique->members[i];
+    if (other == NULL || other->collectives == own) continue;
+    const bool leading = own > other->collectives;
+    COMM_TRY(compare_order(clique, leading ? comm->rank : i, leading ? i : comm->rank));
+  }
+  return RILL_OK;
+}
+
 /* ---- submission ---- */
 
 static rill_status new_works(const struct comm_op *ops, size_t count, struct local_work **works,
@@ -195,6 +230,7 @@ static rill_status match_all(const struct comm_op *ops, size_t count, struct loc
     status = match_one(work);
     *matched += work->match != NULL;
   }
+  for (size_t i = 0; i < count && status == RILL_OK; i++) status = check_order(ops[i].comm);
   for (size_t i = 0; i < count && status != RILL_OK; i++) {
     rill__comm_local_fail(local_clique_of(ops[i].comm), &rill__comm_last_error);
   }

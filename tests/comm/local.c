@@ -133,6 +133,52 @@ static void messages_that_differ(void) {
   works_anew();
 }
 
+/* A message on one rank, and on its peer a collective operation in place of the other side, or in another order. */
+static rill_status call_message(int rank, bool sends, uint32_t peer) {
+  int64_t *const cell = &cells[rank][4];
+  return sends ? rill_comm_send(comms[rank], streams[rank], cell, 1, RILL_COMM_INT64, peer)
+               : rill_comm_receive(comms[rank], streams[rank], cell, 1, RILL_COMM_INT64, peer);
+}
+
+static void a_message_and_a_collective_operation(void) {
+  for (int what = 0; what < 4; what++) {
+    const bool sends = what % 2 == 0, message_first = what / 2 == 0;
+    const char *const message =
+        sends ? "send of rank 1 of 3 to rank 2 (operation 2)" : "receive of rank 1 of 3 from rank 2 (operation 2)";
+    const char *const other = "does not match all_reduce of rank 2 of 3 (operation 2)";
+    make_comms(0);
+    for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+    for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+    assert_comm(sum(0, 1));
+    if (message_first) assert_comm(call_message(1, sends, 2));
+    else assert_comm(sum(2, 1));
+    assert_comm_fails(message_first ? sum(2, 1) : call_message(1, sends, 2), RILL_ERROR_INVALID_ARGUMENT, message);
+    is_reported(0, RILL_ERROR_INVALID_ARGUMENT, other);
+    is_reported(message_first ? 1 : 2, RILL_ERROR_INVALID_ARGUMENT, other);
+    for (int i = 0; i < RANKS; i++) has_ended(i, RILL_ERROR_INVALID_ARGUMENT, message);
+    release_comms();
+  }
+  works_anew();
+}
+
+/* In a group the order of messages and collective operations is free. */
+static void a_group_of_both(void) {
+  make_comms(0);
+  for (int i = 0; i < RANKS; i++) {
+    assert_comm(rill_comm_group_begin());
+    if (i == 1) assert_comm(call_message(1, true, 2));
+    cells[i][0] = i;
+    assert_comm(sum(i, 1));
+    if (i == 2) assert_comm(call_message(2, false, 1));
+    assert_comm(rill_comm_group_end());
+  }
+  for (int i = 0; i < RANKS; i++) {
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_int_equal(cells[i][0], 0 + 1 + 2);
+  }
+  release_comms();
+}
+
 /* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
 static void a_group_that_differs(void) {
   make_comms(0);
@@ -411,6 +457,8 @@ int main(int argc, char **argv) {
   static const struct test tests[] = {
     TEST(operations_that_differ),
     TEST(messages_that_differ),
+    TEST(a_message_and_a_collective_operation),
+    TEST(a_group_of_both),
     TEST(a_group_that_differs),
     TEST(a_count_that_is_injected),
     TEST(a_rank_that_does_not_call),
