@@ -16,7 +16,8 @@
  *     rill_comm_release(comm);
  *
  * Every rank calls the same operations of a communicator in the same order, with the same count, type, operator and
- * root.  Operations that only make progress together, such as a send and the receive that answers it, belong in a
+ * root. A message comes before or after a collective operation on both of its ranks, unless they are in one group.
+ * Operations that only make progress together, such as a send and the receive that answers it, belong in a
  * group (rill/comm_group.h). On the CPU either all ranks are in one process, or each rank is a process
  * (rill/comm_mpi.h).
  *
@@ -28,13 +29,14 @@
  * never. The report names the operation, the rank, and the number of the operation on that rank (from 1). It lists
  * the ranks of the same process that the operation waits for. Local ranks end together, with the same report.
  *
- * Mismatches.  Local ranks are always compared: a call that differs in operation, count, type, operator or root
- * fails with INVALID_ARGUMENT and both operations, and the communicator ends.  (Only a deadline detects a collective
- * operation in place of a send or receive.)  With MPI a receive that does not match
- * its message fails without a store.  MPI and NCCL do not compare collective operations, and NCCL no messages: ranks
- * with different counts may return OK with wrong sums, or hang until a deadline.  With RILL_CHECK=comm in the
- * environment of all ranks every operation is compared before it starts, and a mismatch leaves the communicator
- * intact.
+ * Mismatches.  Local ranks are always compared: a call that differs in operation, count, type, operator or root, or
+ * that is a message where its peer calls a collective operation, fails with INVALID_ARGUMENT and both operations, and
+ * the communicator ends.  With MPI a receive that does not match its message fails without a store.  MPI and NCCL do
+ * not compare collective operations, and NCCL no messages: ranks with different counts may return OK with wrong sums,
+ * or hang until a deadline.  With RILL_CHECK=comm in the environment of all ranks every operation is compared before it
+ * starts, and a mismatch of two collective operations leaves the communicator intact.  MPI then also reports a
+ * collective operation on one rank against a message on another, which NCCL leaves to a deadline. That mismatch, and
+ * any other failure of a communicator of MPI, ends it on all ranks, with one report.
  *
  * Captures.  On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other

@@ -16,9 +16,12 @@
  * The thing people get wrong: MPI does not survive the death of a process.  A rank that stalls gives the others a
  * TIMEOUT at their deadline; one that dies ends the whole job, as mpirun does.
  *
- * What MPI does not tell: two ranks with different counts, types or roots in a collective operation (RILL_CHECK=comm
- * compares them), and which rank has not called an operation that a deadline ends; the report names the rank that
- * waited.
+ * What MPI does not detect: two ranks with different counts, types or roots in a collective operation, a collective
+ * operation on one rank against a message on another, and which rank has not called an operation that a deadline ends.
+ * RILL_CHECK=comm reports all of these; otherwise a report names only the rank that waited.
+ *
+ * A process whose communicator failed can release it and go on.  If it exits with status 0, it waits for up to 30 s
+ * until all processes exit, and then finalises MPI as usual; otherwise mpirun ends the job.
  *
  * With communicators of GPUs, a communicator of the CPU is a means to pass the id around: rank 0 makes it and
  * broadcasts its bytes.
