@@ -301,7 +301,8 @@ typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services 
 
 /* ---- between the files ---- */
 
-/* into becomes `into` OPERATOR `with`, `count` elements; an average is a sum here (reduce.c). */
+/* Stores `into` OPERATOR `with` in `into`, `count` elements; an average is a sum here (reduce.c).  The arrays must not
+ * overlap. */
 void rill__comm_combine(uint32_t type, uint32_t op, void *into, const void *with, size_t count);
 /* What RILL_COMM_AVERAGE does to a sum of `divisor` ranks. */
 void rill__comm_divide(uint32_t type, void *data, size_t count, uint32_t divisor);
