@@ -256,6 +256,8 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   MPI_Comm apart = MPI_COMM_NULL;
   const int code = MPI_Comm_dup(mpi, &apart); /* by all ranks, whatever else fails here */
   if (code == MPI_SUCCESS) (void)MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
+  uint64_t serial = comm_now();
+  if (code == MPI_SUCCESS && checks) (void)MPI_Bcast(&serial, 1, MPI_UINT64_T, 0, apart);
   if (code != MPI_SUCCESS || joined == NULL || looked == NULL || (checks && peers == NULL)) {
     free(peers);
     free(looked);
@@ -265,7 +267,7 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
     return rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   }
   *joined = (struct joined){
-    .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked, .peers = peers
+    .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked, .peers = peers, .serial = serial
   };
   for (uint32_t i = 0; checks && i < comm->ranks; i++) peers[i].request = MPI_REQUEST_NULL;
   comm->native = joined;
@@ -343,8 +345,11 @@ static void abort_comm(struct comm *comm) {
 static void drain(struct comm *comm) {
   struct joined *joined = comm->native;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
-  while ((joined->outstanding > 0 || !rill__comm_mpi_is_settled(joined)) && !rill__comm_mpi_engine.stopped)
+  while ((joined->outstanding > 0 || joined->exchanging || !rill__comm_mpi_is_settled(joined)) &&
+         !rill__comm_mpi_engine.stopped) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
+  }
+  joined->ending = true;
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 

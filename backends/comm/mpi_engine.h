@@ -30,6 +30,7 @@ struct work {
 
 /* How far a rank is, as RILL_CHECK=comm tells it to another rank. */
 struct mpi_state {
+  uint64_t serial;         /* of the communicator */
   uint64_t collectives;    /* collective operations that it has submitted */
   uint64_t sent, received; /* messages to and from the other rank that it has submitted */
   uint64_t kind, number;   /* its latest collective operation */
@@ -60,7 +61,9 @@ struct joined {
   struct mpi_peer *peers; /* by rank; NULL without RILL_CHECK=comm */
   uint64_t collectives;   /* for `peers`: collective operations that this rank has submitted ... */
   uint64_t kind, number;  /* ... and the latest of them */
+  uint64_t serial;        /* the same on all ranks; differs from that of an earlier communicator that MPI has freed */
   bool exchanging;        /* the progress thread exchanges states */
+  bool ending;            /* drained: states that arrive are ignored */
   bool was_notified;      /* the failure came from another rank */
 };
 

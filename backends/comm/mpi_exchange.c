@@ -80,7 +80,8 @@ static bool take_due(struct joined *joined, uint32_t rank) {
   peer->due = false;
   peer->in_flight |= due;
   if (due) {
-    peer->outgoing = (struct mpi_state){ .collectives = joined->collectives,
+    peer->outgoing = (struct mpi_state){ .serial = joined->serial,
+                                         .collectives = joined->collectives,
                                          .sent = peer->sent,
                                          .received = peer->received,
                                          .kind = joined->kind,
@@ -123,6 +124,7 @@ static bool receive_state(struct joined *joined) {
   const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG, joined->apart, &found, &message, &status);
   if (code != MPI_SUCCESS || !found) return false;
   (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
+  if (state.serial != joined->serial) return true; /* sent after this rank had released that communicator */
   lock();
   joined->peers[status.MPI_SOURCE].state = state;
   joined->was_notified |= state.status != RILL_OK;
@@ -172,12 +174,13 @@ static void check_order(struct joined *joined) {
 static bool exchange(struct joined *joined) {
   bool any = false;
   for (uint32_t i = 0; i < joined->comm->ranks; i++) any |= i != joined->comm->rank && send_state(joined, i);
+  if (joined->ending) return any;
   while (receive_state(joined)) any = true;
   check_order(joined);
   return any;
 }
 
-/* A communicator is not ended while `exchanging` is set. */
+/* A communicator is not drained or ended while `exchanging` is set. */
 bool rill__comm_mpi_exchange(void) {
   bool any = false;
   lock();

@@ -21,7 +21,8 @@
  * RILL_CHECK=comm reports all of these; otherwise a report names only the rank that waited.
  *
  * A process whose communicator failed can release it and go on.  If it exits with status 0, it waits for up to 30 s
- * until all processes exit, and then finalises MPI as usual; otherwise mpirun ends the job.
+ * until all processes exit, and then finalises MPI as usual; otherwise mpirun ends the job.  Either all processes of a
+ * job initialise MPI themselves, or none.
  *
  * With communicators of GPUs, a communicator of the CPU is a means to pass the id around: rank 0 makes it and
  * broadcasts its bytes.
