@@ -1,17 +1,18 @@
-/* RILL_CHECK=comm: before an operation, the participating ranks exchange records of what they are about to do.
+/* RILL_CHECK=comm: before an operation, its ranks exchange records of what they are about to do.
  *
- * The records are sent by the engine itself, on a stream that the library owns, and the host waits for them. Each call
- * therefore blocks until all ranks have made theirs.  Records of a collective operation are exchanged with an
- * all-gather.  A send and its receive exchange records only if the engine does not detect mismatched messages itself;
- * crossing sends and receives must then be in groups, because otherwise the calls would wait for each other. */
+ * The records travel through the engine itself, on a stream that belongs to the library, and the host waits for them:
+ * each call waits until all ranks have made their call.  For a collective operation the exchange is an all-gather.  A
+ * send and its receive exchange records only if the engine does not compare messages itself; sends and receives that
+ * cross must be in a group then, because otherwise the calls would wait for each other. */
 #include "backends/comm/engine.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The fields that are compared. */
 struct record {
-  uint64_t number, kind, count, type, op, root;
+  uint64_t kind, count, type, op, root; /* compared */
+  uint64_t number;                      /* for the report: it differs between ranks that exchange different messages */
 };
 
 enum { WORDS = sizeof(struct record) / sizeof(uint64_t) };
@@ -39,17 +40,26 @@ static rill_status prepare(struct comm *comm) {
   return status == RILL_OK ? RILL_OK : rill__comm_fail_rill(status, "RILL_CHECK=comm");
 }
 
-static rill_status upload(const struct comm_op *op) {
+/* Returns the number that an operation will have. */
+static uint64_t number_of(const struct comm_op *ops, size_t i) {
+  uint64_t number = ops[i].comm->numbered + 1;
+  for (size_t j = 0; j < i; j++) number += ops[j].comm == ops[i].comm && rill__comm_is_submitted(&ops[j]);
+  return number;
+}
+
+static rill_status upload(const struct comm_op *op, uint64_t number) {
   struct comm *comm = op->comm;
   COMM_TRY(prepare(comm));
   struct record *own = host_records(comm) + comm->ranks;
-  *own = (struct record){ ++comm->checked, op->kind, op->count, op->type, op->op, op->peer };
+  *own = (struct record){ op->kind, op->count, op->type, op->op, op->peer, number };
   COMM_TRY_RILL(rill_copy_async(comm->check_stream, device_records(comm) + comm->ranks, own, sizeof *own),
                 "RILL_CHECK=comm");
   return RILL_OK;
 }
 
-static struct comm_op gather(struct comm *comm) {
+/* The exchange of the records of an operation that will have this number. */
+static struct comm_op gather(const struct comm_op *op, uint64_t number) {
+  struct comm *const comm = op->comm;
   return (struct comm_op){ .comm = comm,
                            .stream = comm->check_stream,
                            .dst = device_records(comm),
@@ -58,7 +68,25 @@ static struct comm_op gather(struct comm *comm) {
                            .size = sizeof(uint64_t),
                            .kind = COMM_ALL_GATHER,
                            .type = RILL_COMM_UINT64,
-                           .op = RILL_COMM_SUM };
+                           .op = RILL_COMM_SUM,
+                           .for_kind = op->kind,
+                           .for_number = number };
+}
+
+struct record_text {
+  char text[192];
+};
+
+static struct record_text describe(const struct record *record, uint32_t rank, uint32_t ranks) {
+  struct record_text made;
+  char more[64] = "";
+  if (record->kind != COMM_SEND && record->kind != COMM_RECEIVE) {
+    (void)snprintf(more, sizeof more, ", op %u, root %u", (unsigned)record->op, (unsigned)record->root);
+  }
+  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u (operation %llu) of %llu elements, type %u%s",
+                 comm_kind_name(record->kind), rank, ranks, (unsigned long long)record->number,
+                 (unsigned long long)record->count, (unsigned)record->type, more);
+  return made;
 }
 
 static rill_status compare(struct comm *comm) {
@@ -68,27 +96,19 @@ static rill_status compare(struct comm *comm) {
   const struct record *own = host_records(comm) + comm->ranks;
   for (uint32_t i = 0; i < comm->ranks; i++) {
     const struct record *other = host_records(comm) + i;
-    if (memcmp(own, other, sizeof *own) == 0) continue;
-    return rill__comm_fail(
-        RILL_ERROR_INVALID_ARGUMENT,
-        "operation %llu of rank %u is %s of %llu elements, type %llu, op %llu, root %llu; on rank %u "
-        "it is %s of %llu, type %llu, op %llu, root %llu",
-        (unsigned long long)own->number, comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count,
-        (unsigned long long)own->type, (unsigned long long)own->op, (unsigned long long)own->root, i,
-        comm_kind_name(other->kind), (unsigned long long)other->count, (unsigned long long)other->type,
-        (unsigned long long)other->op, (unsigned long long)other->root);
+    if (memcmp(own, other, offsetof(struct record, number)) == 0) continue;
+    return rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+                           describe(own, comm->rank, comm->ranks).text, describe(other, i, comm->ranks).text);
   }
   return RILL_OK;
 }
 
 /* ---- rounds ---- */
 
-static bool is_collective(const struct comm_op *op) { return op->kind != COMM_SEND && op->kind != COMM_RECEIVE; }
-
-/* Returns how many collective operations of the same communicator precede operation `i`. */
+/* How many collective operations of the same communicator come before it. */
 static size_t round_of(const struct comm_op *ops, size_t i) {
   size_t before = 0;
-  for (size_t j = 0; j < i; j++) before += ops[j].comm == ops[i].comm && is_collective(&ops[j]);
+  for (size_t j = 0; j < i; j++) before += ops[j].comm == ops[i].comm && !comm_is_message(&ops[j]);
   return before;
 }
 
@@ -97,9 +117,10 @@ static rill_status compare_round(const struct comm_op *ops, size_t count, size_t
                                  size_t *found) {
   *found = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!is_collective(&ops[i]) || round_of(ops, i) != round) continue;
-    COMM_TRY(upload(&ops[i]));
-    gathers[(*found)++] = gather(ops[i].comm);
+    if (comm_is_message(&ops[i]) || round_of(ops, i) != round) continue;
+    const uint64_t number = number_of(ops, i);
+    COMM_TRY(upload(&ops[i], number));
+    gathers[(*found)++] = gather(&ops[i], number);
   }
   if (*found == 0) return RILL_OK;
   COMM_TRY(rill__comm_submit(gathers, *found));
@@ -110,7 +131,7 @@ static rill_status compare_round(const struct comm_op *ops, size_t count, size_t
 /* ---- sends and receives ---- */
 
 static bool is_pair(const struct comm_op *op) {
-  return !is_collective(op) && !op->comm->engine->compares_messages && op->peer != op->comm->rank;
+  return comm_is_message(op) && !op->comm->engine->compares_messages && op->peer != op->comm->rank;
 }
 
 /* Returns whether the message goes to the higher of the two ranks. */
@@ -157,14 +178,16 @@ struct pairs {
   struct record *host, *device;
 };
 
-/* Writes the records of `pairs` and appends their exchange to `list`. */
-static rill_status begin_exchange(struct pairs *made, const struct comm_op *const *pairs, struct comm_op *list) {
+/* Writes the records of `pairs`, which are among `ops`, and adds their exchange to the list. */
+static rill_status begin_exchange(struct pairs *made, const struct comm_op *ops, const struct comm_op *const *pairs,
+                                  struct comm_op *list) {
   struct comm *const comm = made->comm;
   COMM_TRY(prepare(comm));
   COMM_TRY(pair_records(comm, made->n, &made->host, &made->device));
   for (size_t i = 0; i < made->n; i++) {
-    made->host[i] = (struct record){ 0, pairs[i]->kind, pairs[i]->count, pairs[i]->type, 0, comm->rank };
-    struct comm_op op = gather(comm);
+    const uint64_t number = number_of(ops, (size_t)(pairs[i] - ops));
+    made->host[i] = (struct record){ pairs[i]->kind, pairs[i]->count, pairs[i]->type, 0, comm->rank, number };
+    struct comm_op op = gather(pairs[i], number);
     op.peer = pairs[i]->peer;
     op.kind = COMM_SEND, op.dst = NULL, op.src = made->device + i;
     list[2 * i] = op;
@@ -185,11 +208,8 @@ static rill_status compare_answers(const struct pairs *made) {
   for (size_t i = 0; i < n; i++) {
     const struct record *const own = made->host + i, *const other = made->host + n + i;
     COMM_REQUIRE(own->count == other->count && own->type == other->type && own->kind != other->kind,
-                 RILL_ERROR_INVALID_ARGUMENT,
-                 "rank %u: %s of %llu elements of type %llu; on rank %llu the other side is %s of %llu, type %llu",
-                 comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count, (unsigned long long)own->type,
-                 (unsigned long long)other->root, comm_kind_name(other->kind), (unsigned long long)other->count,
-                 (unsigned long long)other->type);
+                 RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s", describe(own, comm->rank, comm->ranks).text,
+                 describe(other, (uint32_t)other->root, comm->ranks).text);
   }
   return RILL_OK;
 }
@@ -210,7 +230,7 @@ static rill_status exchange_all(const struct comm_op *ops, size_t count, const s
     if (!is_first_of_comm(ops, i)) continue;
     made[comms] = (struct pairs){ .comm = ops[i].comm, .n = list_pairs(ops, count, ops[i].comm, pairs) };
     if (made[comms].n == 0) continue;
-    COMM_TRY(begin_exchange(&made[comms], pairs, list + listed));
+    COMM_TRY(begin_exchange(&made[comms], ops, pairs, list + listed));
     listed += 2 * made[comms++].n;
   }
   if (listed == 0) return RILL_OK;

@@ -105,8 +105,10 @@ struct comm_op {
   const void *src;
   size_t count, size; /* size: bytes per element */
   enum comm_kind kind;
-  uint32_t type, op, peer; /* RILL_COMM_*; peer: the root, or the other rank of a message */
-  uint64_t number;         /* within the communicator, from 1; 0: an operation of this library */
+  uint32_t type, op, peer; /* RILL_COMM_*; peer: root, or the other rank of a message */
+  uint64_t number;         /* counts the communicator's operations, from 1; 0: submitted by the library ... */
+  enum comm_kind for_kind; /* ... for an operation of this kind and number (RILL_CHECK=comm) */
+  uint64_t for_number;
 };
 
 static inline size_t comm_bytes(const struct comm_op *op) {
@@ -134,11 +136,10 @@ struct comm {
   uint32_t ranks, rank;
   uint64_t timeout;
   char label[64];
-  void *native;             /* owned by the engine */
-  void *scratch;            /* 8 bytes of device memory, for barriers; NULL if the engine needs none */
-  rill_stream check_stream; /* for RILL_CHECK=comm (check.c), like the next three */
+  void *native;             /* the engine's */
+  void *scratch;            /* 8 bytes of the device's memory, for barriers; NULL if the engine needs none */
+  rill_stream check_stream; /* of RILL_CHECK=comm (check.c), as the next two are */
   void *check_memory, *check_device_memory;
-  uint64_t checked;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
   _Atomic uint64_t numbered; /* number of the last operation; changed under `submitting` */
   uint64_t family;           /* equal on all ranks of a communicator, and very likely unique to it; 0: not joined */
@@ -158,17 +159,23 @@ struct comm {
   bool watched_now;
 };
 
-/* An operation as text: "send of rank 2 of 4 to rank 3 (operation 7)". */
+static inline bool comm_is_message(const struct comm_op *op) {
+  return op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
+}
+
+/* An operation as reports name it: "send of rank 2 of 4 to rank 3 (operation 7)". */
 struct comm_op_text {
   char text[112];
 };
 static inline struct comm_op_text comm_describe(const struct comm_op *op) {
   struct comm_op_text made;
+  const enum comm_kind kind = op->number != 0 ? op->kind : op->for_kind;
+  const uint64_t number = op->number != 0 ? op->number : op->for_number;
   char peer[32] = "";
-  if (op->kind == COMM_SEND) (void)snprintf(peer, sizeof peer, " to rank %u", op->peer);
-  if (op->kind == COMM_RECEIVE) (void)snprintf(peer, sizeof peer, " from rank %u", op->peer);
-  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u%s (operation %llu)", comm_kind_name(op->kind),
-                 op->comm->rank, op->comm->ranks, peer, (unsigned long long)op->number);
+  if (kind == COMM_SEND) (void)snprintf(peer, sizeof peer, " to rank %u", op->peer);
+  if (kind == COMM_RECEIVE) (void)snprintf(peer, sizeof peer, " from rank %u", op->peer);
+  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u%s (operation %llu)", comm_kind_name(kind),
+                 op->comm->rank, op->comm->ranks, peer, (unsigned long long)number);
   return made;
 }
 
@@ -299,7 +306,8 @@ typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services 
 
 /* ---- between the files ---- */
 
-/* Sets into[i] to into[i] OPERATOR with[i].  RILL_COMM_AVERAGE only adds here; rill__comm_divide does the rest. */
+/* Stores `into` OPERATOR `with` in `into`, `count` elements; an average is a sum here (reduce.c).  The arrays must not
+ * overlap. */
 void rill__comm_combine(uint32_t type, uint32_t op, void *into, const void *with, size_t count);
 /* Divides sums by `divisor`, the number of ranks, for RILL_COMM_AVERAGE. */
 void rill__comm_divide(uint32_t type, void *data, size_t count, uint32_t divisor);
@@ -359,7 +367,9 @@ void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apar
 /* Appends to `text` which ranks of this process have not reached operation `number` of this rank. */
 void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *text, size_t size);
 
-/* Submits operations that were checked.  Modifies the array. */
+/* Returns false for an operation without elements that is not passed to the engine, and gets no number. */
+bool rill__comm_is_submitted(const struct comm_op *op);
+/* Submits operations that have been checked; changes them. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);
 
 /* Runs a function on a detached thread, for which at_exit waits; returns false if no thread could be created. */

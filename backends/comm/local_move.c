@@ -1,4 +1,4 @@
-/* What the operations of the local engine do to memory.  The buffers of an operation overlap as in place, or not. */
+/* Data movement of the local engine.  The buffers of an operation overlap only in its in-place form. */
 #include "backends/comm/local.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static const char *part_of_src(const struct local_work *work, uint32_t part) {
   return (const char *)work->op.src + part * work->op.count * work->op.size;
 }
 
-/* All sources' part `part` combined, to the destination of `only`, or of all with LOCAL_ALL.  A piece is read from all
- * sources before it is written, since it may be written there. */
+/* Combines part `part` of all sources, and stores it in the destination of rank `only`, or of all ranks if `only` is
+ * LOCAL_ALL.  A destination may be a source, so each piece is read from all sources before it is stored. */
 static void reduce(struct local_work *const *works, uint32_t size, uint32_t part, uint32_t only) {
   const struct comm_op *const op = &works[0]->op;
   union {

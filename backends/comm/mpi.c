@@ -44,14 +44,31 @@ static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   return MPI_SUCCESS;
 }
 
-/* Calls MPI_Finalize at exit.  A failing process exits without it, so that mpirun ends the other processes, which may
- * be waiting for this one. */
+/* Waits until all processes of the job exit, for at most `limit_ns` unless it is 0. */
+static bool all_exit(uint64_t limit_ns) {
+  const uint64_t start = comm_now();
+  MPI_Request request = MPI_REQUEST_NULL;
+  int done = 0;
+  (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+    if (limit_ns != 0 && comm_now() - start > limit_ns) return false;
+    const struct timespec pause = { .tv_nsec = 200000 };
+    (void)nanosleep(&pause, NULL);
+  }
+  return done != 0;
+}
+
+/* A process that failed exits without MPI_Finalize, so that mpirun ends the others, which may wait for it.  If only a
+ * communicator failed, the others may wait as well, or may have coped with it: then all of them exit soon. */
 static void at_exit(int status, void *unused) {
+  enum { SECONDS = 30 };
   (void)unused;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
-  const bool orderly = status == 0 && !rill__comm_mpi_engine.any_dead && !rill__comm_mpi_engine.finalized;
+  const bool orderly = status == 0 && !rill__comm_mpi_engine.finalized;
+  const bool any_dead = rill__comm_mpi_engine.any_dead;
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
-  if (orderly) (void)MPI_Finalize();
+  if (orderly && all_exit(any_dead ? SECONDS * UINT64_C(1000000000) : 0)) (void)MPI_Finalize();
 }
 
 /* The MPI that this file was built for.  At run time the process may have loaded another one, whose handles differ. */
@@ -99,7 +116,8 @@ static rill_status begin_mpi(void) {
   COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &rill__comm_mpi_engine.parts.stream),
                 "a stream");
   rill__comm_mpi_types_make();
-  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* no thread waits on it yet */
+  rill__comm_mpi_engine.checks = rill_check_is_on("comm");
+  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* nobody waits yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;
@@ -234,17 +252,25 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
 static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   struct joined *joined = calloc(1, sizeof *joined);
   uint64_t *looked = calloc(comm->ranks, sizeof *looked);
+  const bool checks = rill__comm_mpi_engine.checks;
+  struct mpi_peer *peers = checks ? calloc(comm->ranks, sizeof *peers) : NULL;
   MPI_Comm apart = MPI_COMM_NULL;
   const int code = MPI_Comm_dup(mpi, &apart); /* collective, so it is called even if this rank has no memory */
   if (code == MPI_SUCCESS) (void)MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
-  if (code != MPI_SUCCESS || joined == NULL || looked == NULL) {
+  uint64_t serial = comm_now();
+  if (code == MPI_SUCCESS && checks) (void)MPI_Bcast(&serial, 1, MPI_UINT64_T, 0, apart);
+  if (code != MPI_SUCCESS || joined == NULL || looked == NULL || (checks && peers == NULL)) {
+    free(peers);
     free(looked);
     free(joined);
     if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_dup");
     (void)MPI_Comm_free(&apart);
     return rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   }
-  *joined = (struct joined){ .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked };
+  *joined = (struct joined){
+    .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked, .peers = peers, .serial = serial
+  };
+  for (uint32_t i = 0; checks && i < comm->ranks; i++) peers[i].request = MPI_REQUEST_NULL;
   comm->native = joined;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->next = rill__comm_mpi_engine.all;
@@ -312,6 +338,7 @@ static void abort_comm(struct comm *comm) {
   struct joined *joined = comm->native;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->dead = rill__comm_mpi_engine.any_dead = true;
+  if (!joined->was_notified) rill__comm_mpi_set_due(joined);
   pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
@@ -319,14 +346,20 @@ static void abort_comm(struct comm *comm) {
 static void drain(struct comm *comm) {
   struct joined *joined = comm->native;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
-  while (joined->outstanding > 0 && !rill__comm_mpi_engine.stopped)
+  while ((joined->outstanding > 0 || joined->exchanging || !rill__comm_mpi_is_settled(joined)) &&
+         !rill__comm_mpi_engine.stopped) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
+  }
+  joined->ending = true;
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
 static void end(struct comm *comm) {
   struct joined *joined = comm->native;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
+  while ((joined->exchanging || rill__comm_mpi_is_due(joined)) && !rill__comm_mpi_engine.stopped) {
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
+  }
   struct joined **link = &rill__comm_mpi_engine.all;
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
@@ -336,6 +369,7 @@ static void end(struct comm *comm) {
     (void)MPI_Comm_free(&joined->apart);
     leave_mpi();
   }
+  rill__comm_mpi_free_peers(joined);
   free(joined->looked);
   free(joined);
 }
@@ -373,6 +407,7 @@ static void queue_all(struct work *works) {
     struct work *work = works;
     works = work->next;
     struct joined *joined = work->op.comm->native;
+    rill__comm_mpi_count(joined, work);
     work->next = NULL;
     *joined->last = work;
     joined->last = &work->next;

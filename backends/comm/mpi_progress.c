@@ -109,9 +109,9 @@ static void match_message(struct work *work, uint64_t round) {
       if (code == MPI_SUCCESS) return;
     } else {
       (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
-                            "rank %u receives %zu elements of type %u, but rank %u sent %d of type %u", op->comm->rank,
-                            op->count, op->type, op->peer, sent, type);
-      break_joined(work);
+                            "%s of %zu elements, type %u, does not match what rank %u sent: %d elements, type %u",
+                            comm_describe(op).text, op->count, op->type, op->peer, sent, type);
+      get_stuck(work);
       return;
     }
   }
@@ -149,10 +149,12 @@ static bool has_ended(struct work *work, uint64_t round) {
 static bool is_late(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
+  char missing[320];
+  rill__comm_mpi_list_missing(work, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not ended within %llu ns" COMM_HINT
+                        "%s has not finished within %llu ns%s" COMM_HINT
                         "look for a rank that stalled or called something else (RILL_CHECK=comm)",
-                        comm_describe(&work->op).text, (unsigned long long)comm->timeout);
+                        comm_describe(&work->op).text, (unsigned long long)comm->timeout, missing);
   return true;
 }
 
@@ -230,18 +232,20 @@ static bool poll_active(void) {
   return any;
 }
 
-/* Backs off after polls that found nothing: returns, then yields, then sleeps briefly, then longer.  If no work is
- * active, sleeps until one is queued.  Call under the lock. */
+/* Between looks that found nothing: goes on, lets others run, sleeps a little, sleeps; without work, until there is
+ * some, or until states of other ranks may have come. Under the lock. */
 static void rest(uint32_t looks) {
-  enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
+  enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000, EXCHANGE_NS = 2000000 };
+  const bool idle = rill__comm_mpi_engine.active == NULL;
+  const bool exchanges = rill__comm_mpi_engine.checks && rill__comm_mpi_engine.all != NULL;
   if (looks < YIELDS) {
     pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
     if (looks >= SPINS) (void)sched_yield();
     pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
-  } else if (rill__comm_mpi_engine.active == NULL) {
+  } else if (idle && !exchanges) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   } else {
-    const struct timespec until = comm_after(looks < SHORT ? SHORT_NS : LONG_NS);
+    const struct timespec until = comm_after(idle ? EXCHANGE_NS : looks < SHORT ? SHORT_NS : LONG_NS);
     (void)pthread_cond_timedwait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock, &until);
   }
 }
@@ -256,7 +260,8 @@ static void fail_dead(struct work *works) {
 
 /* Runs one round; returns whether anything started or ended. */
 static bool go_round(struct work *ready, struct work *dead) {
-  const bool any = ready != NULL || dead != NULL;
+  bool any = ready != NULL || dead != NULL;
+  any |= rill__comm_mpi_engine.checks && rill__comm_mpi_exchange();
   fail_dead(dead);
   fail_dead(rill__comm_mpi_engine.active);
   while (dead != NULL) {

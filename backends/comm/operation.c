@@ -156,17 +156,24 @@ static void take_back_numbers(const struct comm_op *ops, size_t count) {
   }
 }
 
-/* Removes operations without elements, unless the engine takes them.  They were kept until here for RILL_CHECK=comm. */
-static size_t take_out_empty(struct comm_op *ops, size_t count) {
+/* An empty operation is passed to an engine that compares it.  RILL_CHECK=comm has already compared collective
+ * operations, and messages unless the engine compares them. */
+bool rill__comm_is_submitted(const struct comm_op *op) {
+  const struct comm_engine *engine = op->comm->engine;
+  return op->count > 0 || engine->takes_empty ||
+         (engine->compares_messages && comm_is_message(op) && rill__comm_checks());
+}
+
+static size_t remove_empty(struct comm_op *ops, size_t count) {
   size_t left = 0;
   for (size_t i = 0; i < count; i++) {
-    if (ops[i].count > 0 || ops[i].comm->engine->takes_empty) ops[left++] = ops[i];
+    if (rill__comm_is_submitted(&ops[i])) ops[left++] = ops[i];
   }
   return left;
 }
 
 rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
-  count = take_out_empty(ops, count);
+  count = remove_empty(ops, count);
   if (count == 0) return RILL_OK;
   struct comm *few[8], **comms = few;
   size_t distinct = 0;

@@ -149,14 +149,14 @@ static bool is_late(struct comm *comm) {
     if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
       since = oldest.since;
       what = comm_describe(&oldest.op);
-      number = oldest.op.number;
+      number = oldest.op.number != 0 ? oldest.op.number : oldest.op.for_number;
     }
   }
   if (since == 0 || comm_now() - since <= comm->timeout) return false;
   char missing[320] = "";
   rill__comm_name_missing(comm, number, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not ended within %llu ns%s" COMM_HINT
+                        "%s has not finished within %llu ns%s" COMM_HINT
                         "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
                         what.text, (unsigned long long)comm->timeout, missing);
   return true;

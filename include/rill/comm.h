@@ -16,7 +16,8 @@
  *     rill_comm_release(comm);
  *
  * Every rank calls the same operations of a communicator in the same order, with the same count, type, operator and
- * root.  Operations that only make progress together, such as a send and the receive that answers it, belong in a
+ * root. A message comes before or after a collective operation on both of its ranks, unless they are in one group.
+ * Operations that only make progress together, such as a send and the receive that answers it, belong in a
  * group (rill/comm_group.h). On the CPU either all ranks are in one process, or each rank is a process
  * (rill/comm_mpi.h).
  *
@@ -30,11 +31,13 @@
  * same process that the operation waits for. Local ranks fail together, with the same text.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or
- * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. (Only a deadline
- * detects a collective operation in place of a send or receive.) With MPI a receive that does not match its message
- * fails without writing its buffer. MPI does not compare collective operations, and NCCL compares nothing: ranks with
- * different counts may return OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment
- * of all ranks every operation is compared before it starts, and a mismatch leaves the communicator intact.
+ * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. So does a message where
+ * the peer calls a collective operation. With MPI a receive that does not match its message fails without writing its
+ * buffer. MPI does not compare collective operations, and NCCL compares nothing: ranks with different counts may return
+ * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
+ * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. MPI then also
+ * reports a collective operation on one rank and a message on another, which NCCL leaves to a deadline. This mismatch
+ * ends a communicator of MPI on all ranks, with one report, and so does any other failure.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other

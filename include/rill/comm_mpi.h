@@ -17,9 +17,13 @@
  * Pitfall: MPI does not survive the death of a process. If a rank stalls, the other ranks fail with TIMEOUT at their
  * deadline. If a rank dies, mpirun ends the whole job.
  *
- * MPI does not detect different counts, types or roots in a collective operation (RILL_CHECK=comm does). If an
- * operation misses its deadline, MPI cannot tell which rank never called the operation, so the error text names only
- * the rank that waited.
+ * MPI does not detect different counts, types or roots in a collective operation, or a collective operation on one
+ * rank and a message on another. If an operation misses its deadline, MPI cannot tell which rank never called it.
+ * RILL_CHECK=comm reports all of these; without it the error text names only the rank that waited.
+ *
+ * A process whose communicator failed can release it and continue. If it exits with status 0, it waits for up to 30 s
+ * until all processes exit, and then finalizes MPI as usual; otherwise mpirun ends the job. Either all processes of a
+ * job initialize MPI themselves, or none.
  *
  * A CPU communicator can distribute the id of a GPU communicator: rank 0 creates the id and broadcasts its bytes.
  *

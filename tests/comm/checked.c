@@ -106,7 +106,7 @@ static const char *differ_in_messages(struct rank *r) {
     const uint32_t type = what == 1 ? RILL_COMM_UINT32 : RILL_COMM_INT32;
     const size_t count = what == 2 ? 3 : 4;
     const bool wrong = what == 1 || what == 2;
-    const char *const says = r->rank == 0 ? "rank 0: send of 4 elements of type 3" : "receive of";
+    const char *const says = r->rank == 0 ? "send of rank 0 of " : "receive of rank 1 of ";
     if (r->rank == 0) {
       const rill_status status = rill_comm_send(r->comm, r->stream, p, 4, RILL_COMM_INT32, 1);
       const char *failure = wrong ? check_comm_failure(status, RILL_ERROR_INVALID_ARGUMENT, says, "send") : NULL;

@@ -145,7 +145,7 @@ static void a_rank_that_stalls(void) {
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
   is_reported(0, RILL_ERROR_TIMEOUT,
-              "all_reduce of rank 0 of 3 (operation 1) has not ended within 200000000 ns; "
+              "all_reduce of rank 0 of 3 (operation 1) has not finished within 200000000 ns; "
               "rank 1 has called 0 operations");
   is_reported(2, RILL_ERROR_TIMEOUT, "rank 2 of 3");
   assert_true(now_ns() - start >= deadline);
@@ -181,7 +181,7 @@ static void a_rank_that_is_too_late(void) {
     driver->pause(1);
     for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
     if (released != 0) release_comms();
-    /* The others do not know about a released rank. */
+    /* Of a rank that was released, the others do not know. */
     const char *const late = released != 0 ? " ns" : " ns; the stream of rank 1 has not reached its operation 1";
     is_reported(0, RILL_ERROR_TIMEOUT, late);
     is_reported(2, RILL_ERROR_TIMEOUT, late);

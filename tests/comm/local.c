@@ -133,8 +133,54 @@ static void mismatched_messages(void) {
   works_anew();
 }
 
-/* One operation of a group is mismatched: earlier matched operations are dropped, later ones never match. */
-static void a_mismatched_group(void) {
+/* A message on one rank, and on its peer a collective operation in place of the other side, or in another order. */
+static rill_status call_message(int rank, bool sends, uint32_t peer) {
+  int64_t *const cell = &cells[rank][4];
+  return sends ? rill_comm_send(comms[rank], streams[rank], cell, 1, RILL_COMM_INT64, peer)
+               : rill_comm_receive(comms[rank], streams[rank], cell, 1, RILL_COMM_INT64, peer);
+}
+
+static void a_message_and_a_collective_operation(void) {
+  for (int what = 0; what < 4; what++) {
+    const bool sends = what % 2 == 0, message_first = what / 2 == 0;
+    const char *const message =
+        sends ? "send of rank 1 of 3 to rank 2 (operation 2)" : "receive of rank 1 of 3 from rank 2 (operation 2)";
+    const char *const other = "does not match all_reduce of rank 2 of 3 (operation 2)";
+    make_comms(0);
+    for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+    for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+    assert_comm(sum(0, 1));
+    if (message_first) assert_comm(call_message(1, sends, 2));
+    else assert_comm(sum(2, 1));
+    assert_comm_fails(message_first ? sum(2, 1) : call_message(1, sends, 2), RILL_ERROR_INVALID_ARGUMENT, message);
+    is_reported(0, RILL_ERROR_INVALID_ARGUMENT, other);
+    is_reported(message_first ? 1 : 2, RILL_ERROR_INVALID_ARGUMENT, other);
+    for (int i = 0; i < RANKS; i++) has_ended(i, RILL_ERROR_INVALID_ARGUMENT, message);
+    release_comms();
+  }
+  works_anew();
+}
+
+/* In a group the order of messages and collective operations is free. */
+static void a_group_of_both(void) {
+  make_comms(0);
+  for (int i = 0; i < RANKS; i++) {
+    assert_comm(rill_comm_group_begin());
+    if (i == 1) assert_comm(call_message(1, true, 2));
+    cells[i][0] = i;
+    assert_comm(sum(i, 1));
+    if (i == 2) assert_comm(call_message(2, false, 1));
+    assert_comm(rill_comm_group_end());
+  }
+  for (int i = 0; i < RANKS; i++) {
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_int_equal(cells[i][0], 0 + 1 + 2);
+  }
+  release_comms();
+}
+
+/* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
+static void a_group_that_differs(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(0, 2));
@@ -170,7 +216,7 @@ static void a_rank_that_does_not_call(void) {
   for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
   assert_comm(sum(2, 1));
   is_reported(2, RILL_ERROR_TIMEOUT,
-              "all_reduce of rank 2 of 3 (operation 2) has not ended within 100000000 ns; rank 0 "
+              "all_reduce of rank 2 of 3 (operation 2) has not finished within 100000000 ns; rank 0 "
               "has not called it; rank 1 has not called it");
   assert_comm_fails(sum(1, 1), RILL_ERROR_TIMEOUT, "trio: all_reduce of rank 2 of 3 (operation 2)");
   has_ended(0, RILL_ERROR_TIMEOUT, "rank 1 has not called it");
@@ -198,7 +244,7 @@ static void a_late_rank(void) {
     stand_still(1);
     for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
     for (int i = 0; i < RANKS && released != 0; i++) assert_comm(rill_comm_release(comms[i]));
-    const char *const says = "; the stream of rank 1 has not come to it (operation 1)";
+    const char *const says = "; the stream of rank 1 has not reached it (operation 1)";
     is_reported(0, RILL_ERROR_TIMEOUT, says);
     is_reported(2, RILL_ERROR_TIMEOUT, says);
     go_on();
@@ -214,7 +260,7 @@ static void a_message_that_nobody_sends(void) {
   assert_comm(rill_comm_receive(comms[1], streams[1], cells[1], 1, RILL_COMM_INT64, 2));
   is_reported(
       1, RILL_ERROR_TIMEOUT,
-      "receive of rank 1 of 3 from rank 2 (operation 1) has not ended within 100000000 ns; rank 2 has not called "
+      "receive of rank 1 of 3 from rank 2 (operation 1) has not finished within 100000000 ns; rank 2 has not called "
       "the send");
   release_comms();
   works_anew();
@@ -295,7 +341,7 @@ static void one_stream(void) {
   for (int i = 0; i < RANKS; i++) { /* without a group the first one holds the stream of the others */
     assert_comm(rill_comm_barrier(comms[i], streams[0]));
   }
-  is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not come to it (operation 2)");
+  is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not reached it (operation 2)");
   release_comms();
   works_anew();
 }
@@ -319,9 +365,9 @@ static void threads_join(void) {
   run_threads(RANKS, join, NULL);
   rill_comm again;
   assert_comm_fails(rill_comm_create(cpus[0], &id, RANKS, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
-                    "rank 0 of 3 has joined already");
+                    "rank 0 of 3 has already joined with this id");
   assert_comm_fails(rill_comm_create(cpus[0], &id, 2, 0, NULL, &again), RILL_ERROR_INVALID_ARGUMENT,
-                    "rank 0 of 2: others have joined as ranks of 3");
+                    "rank 0 of 2: other ranks have joined with this id as ranks of 3");
   release_comms();
 }
 
@@ -409,10 +455,12 @@ int main(int argc, char **argv) {
   if (argc > 1) return leave_in_the_middle();
   if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = {
-    TEST(mismatched_operations),
-    TEST(mismatched_messages),
-    TEST(a_mismatched_group),
-    TEST(an_injected_count),
+    TEST(operations_that_differ),
+    TEST(messages_that_differ),
+    TEST(a_message_and_a_collective_operation),
+    TEST(a_group_of_both),
+    TEST(a_group_that_differs),
+    TEST(a_count_that_is_injected),
     TEST(a_rank_that_does_not_call),
     TEST(many_waiting_operations),
     TEST(a_late_rank),

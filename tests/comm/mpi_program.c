@@ -192,6 +192,34 @@ static int receive_less(void) { return receive_otherwise(1 << 18, RILL_COMM_INT3
 static int receive_more(void) { return receive_otherwise(2, RILL_COMM_INT32, 3); }
 static int receive_another_type(void) { return receive_otherwise(2, RILL_COMM_FLOAT, 2); }
 
+/* Rank 1 sends to rank 2, or receives from it, and the others call a collective operation; there is no deadline. */
+static int kinds_differ(bool sends) {
+  enum { COUNT = 1 << 18 }; /* more than MPI sends before it knows of a receive */
+  static int32_t cells[COUNT];
+  const rill_comm comm = join(0);
+  if (rank != 1) (void)!rill_comm_all_reduce(comm, stream, cells, cells, 1, RILL_COMM_INT32, RILL_COMM_SUM);
+  else if (sends) CHECK(rill_comm_send(comm, stream, cells, COUNT, RILL_COMM_INT32, 2));
+  else CHECK(rill_comm_receive(comm, stream, cells, COUNT, RILL_COMM_INT32, 2));
+  say_end(comm);
+  CHECK(rill_comm_release(comm));
+  const rill_comm next = join(0);
+  say("next", sum_of(next, 1) == ranks ? "right" : "wrong");
+  CHECK(rill_comm_release(next));
+  return 0;
+}
+static int send_for_all_reduce(void) { return kinds_differ(true); }
+static int receive_for_all_reduce(void) { return kinds_differ(false); }
+
+/* Rank 0 sends no elements, and rank 1 receives some; there is no deadline. */
+static int empty_message(void) {
+  static int32_t cells[4];
+  const rill_comm comm = join(0);
+  if (rank == 0) CHECK(rill_comm_send(comm, stream, NULL, 0, RILL_COMM_INT32, 1));
+  if (rank == 1) CHECK(rill_comm_receive(comm, stream, cells, 4, RILL_COMM_INT32, 0));
+  say_end(comm);
+  return 0;
+}
+
 /* Rank 1 reduces fewer elements than the others.  MPI does not compare them; what it notices is an error of the
  * communicator, and ends no process. */
 static int reduce_less(void) {
@@ -315,6 +343,9 @@ int main(int argc, char **argv) {
     { "receive_more", receive_more },
     { "receive_another_type", receive_another_type },
     { "reduce_less", reduce_less },
+    { "send_for_all_reduce", send_for_all_reduce },
+    { "receive_for_all_reduce", receive_for_all_reduce },
+    { "empty_message", empty_message },
     { "die", die },
     { "abort", abort_it },
     { "wait_on_many_streams", wait_on_many_streams },

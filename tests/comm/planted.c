@@ -1,6 +1,6 @@
-/* Random sequences of operations in which one rank does one thing otherwise: it passes another count, type, operator or
- * root, calls another operation, or calls nothing more.  All ranks make the same sequence from the seed, and know which
- * rank, operation and number the reports have to name. */
+/* Random sequences of operations in which one rank deviates once: it passes another count, type, operator or root,
+ * calls another operation, or calls nothing more.  All ranks draw the same sequence from the seed, and know which rank,
+ * operation and number the reports have to name.  With MPI each rank is a process, and RILL_CHECK=comm is on. */
 #include "ranks.h"
 
 #include <stdio.h>
@@ -37,12 +37,12 @@ static struct step draw_step(struct sequence *s) {
   return step;
 }
 
-/* The change that is planted, or one that such an operation can have. */
+/* Makes the planted change, or another one if the operation cannot have it. */
 static void change(struct step *step, uint32_t what, uint32_t ranks) {
   const bool reduces = step->kind == ALL_REDUCE || step->kind == REDUCE || step->kind == REDUCE_SCATTER;
   const bool rooted = step->kind == REDUCE || step->kind == BROADCAST;
-  const bool other = what == KIND && step->kind != SHIFT; /* in place of messages: only a deadline notices that */
-  if (other || step->kind == BARRIER) step->kind = step->kind == ALL_GATHER ? ALL_TO_ALL : ALL_GATHER;
+  if (what == KIND && step->kind != SHIFT && step->count % 2 == 0) step->kind = SHIFT;
+  else if (what == KIND || step->kind == BARRIER) step->kind = step->kind == ALL_GATHER ? ALL_TO_ALL : ALL_GATHER;
   else if (what == OPERATOR && reduces) step->op = step->op % 4 + 1;
   else if (what == ROOT && rooted) step->root = (step->root + 1) % ranks;
   else if (what == TYPE) step->type = step->type % TYPE_COUNT + 1;
@@ -70,42 +70,81 @@ static rill_status call(struct sequence *s, const struct step *step) {
   return rill_comm_group_end();
 }
 
-/* The last notification of this rank: by a call, or by its streams and then by a call. */
-static const char *has_ended(struct sequence *s, rill_status status, rill_status expected, const char *says) {
+/* The deviation, and the text that the report has to contain. */
+struct planted {
+  uint32_t victim, what;
+  bool messages, victim_messages; /* the others call a shift; the victim calls one */
+  char says[160], or_says[160];
+};
+
+static bool stops(const struct planted *p) { return p->what == NOTHING_MORE; }
+static bool is_neighbour(uint32_t rank, uint32_t victim, uint32_t ranks) {
+  return rank == victim || (rank + 1) % ranks == victim || (victim + 1) % ranks == rank;
+}
+
+/* On GPUs a deadline passes on each rank. */
+static void expect_on_gpus(struct planted *p, const struct sequence *s) {
+  if (stops(p)) {
+    (void)snprintf(p->says, sizeof p->says, "; rank %u has called %u operations", p->victim, s->numbers);
+  } else {
+    (void)snprintf(p->says, sizeof p->says, " of rank %u of %u", s->r->rank, s->r->ranks);
+  }
+}
+
+/* Local ranks are all notified of the rank that deviates. */
+static void expect_of_local(struct planted *p, const struct sequence *s) {
+  if (stops(p)) {
+    (void)snprintf(p->says, sizeof p->says, "; rank %u has not called ", p->victim);
+  } else if (p->messages || p->victim_messages) {
+    (void)snprintf(p->says, sizeof p->says, "of rank %u of %u ", p->victim, s->r->ranks); /* its send, or its receive */
+  } else {
+    (void)snprintf(p->says, sizeof p->says, "of rank %u of %u (operation %u)", p->victim, s->r->ranks, s->numbers + 1);
+  }
+}
+
+/* So are the processes of MPI.  Of a message only the receiver can report anything: the victim, or the rank to which it
+ * sends.  The receive is the second operation of a shift. */
+static void expect_with_mpi(struct planted *p, const struct sequence *s) {
+  const uint32_t ranks = s->r->ranks, victim = p->victim;
+  if (p->messages && (stops(p) || p->victim_messages)) {
+    static const char format[] = "receive of rank %u of %u from rank %u (operation %u)";
+    (void)snprintf(p->says, sizeof p->says, format, (victim + 1) % ranks, ranks, victim, s->numbers + 2);
+    if (stops(p)) return;
+    (void)snprintf(p->or_says, sizeof p->or_says, format, victim, ranks, (victim + ranks - 1) % ranks, s->numbers + 2);
+  } else {
+    expect_of_local(p, s);
+  }
+}
+
+/* What this rank was notified of: by the call, or by its streams and then by a call. */
+static const char *has_ended(struct sequence *s, rill_status status, struct planted *p) {
+  const bool reported = on_cpu() && !stops(p);
   if (status == RILL_OK) {
     for (int i = 0; i < STREAMS; i++) (void)!rill_stream_synchronize(s->streams[i]);
     while ((status = rill_comm_validate(s->r->comm)) == RILL_OK)
       let_pass_ns(MILLISECOND); /* the test has a time limit */
   }
-  return check_comm_failure(status, expected, says, "the planted operation");
+  const bool other = p->or_says[0] != '\0' && strstr(rill_comm_last_error_text(), p->or_says) != NULL;
+  const char *says = other ? p->or_says : p->says;
+  const char *failure = check_comm_failure(status, reported ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT, says,
+                                           "the planted operation");
+  if (failure != NULL || strstr(rill_comm_last_error_text(), " (operation ") != NULL) return failure;
+  return check_comm_failure(status, status, " (operation ", "the planted operation");
 }
 
-/* On the CPU all ranks are notified of the one that differs; on GPUs a deadline passes on each. */
-static const char *expect(struct sequence *s, rill_status status, uint32_t victim, bool stops, bool pair) {
-  static _Thread_local char says[160];
-  const uint32_t ranks = s->r->ranks;
-  const unsigned number = s->numbers + 1;
-  if (stops && on_cpu()) {
-    (void)snprintf(says, sizeof says, "; rank %u has not called ", victim);
-  } else if (stops) {
-    (void)snprintf(says, sizeof says, "; rank %u has called %u operations", victim, s->numbers);
-  } else if (on_cpu() && pair) {
-    (void)snprintf(says, sizeof says, "of rank %u of %u ", victim, ranks); /* its send, or its receive */
-  } else if (on_cpu()) {
-    (void)snprintf(says, sizeof says, "of rank %u of %u (operation %u)", victim, ranks, number);
-  } else {
-    (void)snprintf(says, sizeof says, " of rank %u of %u", s->r->rank, ranks);
-  }
-  const bool neighbour =
-      s->r->rank == victim || (s->r->rank + 1) % ranks == victim || (victim + 1) % ranks == s->r->rank;
-  if (pair && !on_cpu() && !neighbour) return NULL; /* its messages pass */
-  const bool reported = on_cpu() && !stops;
-  return has_ended(s, status, reported ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT, says);
+/* A collective operation that RILL_CHECK=comm has refused leaves the communicator intact. */
+static const char *goes_on(struct sequence *s) {
+  COMM(rill_comm_validate(s->r->comm));
+  COMM(rill_comm_barrier(s->r->comm, s->streams[0]));
+  RUN(rill_stream_synchronize(s->streams[0]));
+  return NULL;
 }
 
 static const char *run_sequence(struct sequence *s) {
   const uint32_t ranks = s->r->ranks, rank = s->r->rank;
-  const uint32_t what = draw(s, CHANGES), at = draw(s, STEPS), victim = draw(s, ranks); /* `what` first: deadline_for */
+  struct planted p = { .what = draw(s, CHANGES) }; /* first: deadline_for */
+  const uint32_t at = draw(s, STEPS);
+  p.victim = draw(s, ranks);
   for (uint32_t i = 0; i < at; i++) {
     const struct step step = draw_step(s);
     COMM(call(s, &step));
@@ -116,12 +155,21 @@ static const char *run_sequence(struct sequence *s) {
   COMM(rill_comm_barrier(s->r->comm, s->streams[0])); /* on all ranks */
   RUN(rill_stream_synchronize(s->streams[0]));
   s->numbers++;
-  struct step step = draw_step(s);
-  const bool stops = what == NOTHING_MORE, pair = step.kind == SHIFT;
-  if (rank == victim && !stops) change(&step, what, ranks);
-  if (rank == victim && stops && !on_cpu()) return NULL;
-  const rill_status status = rank == victim && stops ? RILL_OK : call(s, &step);
-  return expect(s, status, victim, stops, pair);
+  const struct step step = draw_step(s);
+  struct step changed = step;
+  if (!stops(&p)) change(&changed, p.what, ranks);
+  p.messages = step.kind == SHIFT;
+  p.victim_messages = changed.kind == SHIFT;
+  if (with_mpi()) expect_with_mpi(&p, s);
+  else if (on_cpu()) expect_of_local(&p, s);
+  else expect_on_gpus(&p, s);
+  if (rank == p.victim && stops(&p) && !on_cpu()) return NULL;
+  const rill_status status = rank == p.victim && stops(&p) ? RILL_OK : call(s, rank == p.victim ? &changed : &step);
+  if (p.messages && !on_cpu() && !is_neighbour(rank, p.victim, ranks)) return NULL; /* its messages pass */
+  const bool refused = with_mpi() && !stops(&p) && !p.messages && !p.victim_messages;
+  if (refused) REQUIRE(status != RILL_OK);
+  const char *failure = has_ended(s, status, &p);
+  return failure == NULL && refused ? goes_on(s) : failure;
 }
 
 static const char *run_planted(struct rank *r) {
@@ -138,15 +186,45 @@ static const char *run_planted(struct rank *r) {
   RUN(rill_stream_synchronize(r->stream));
   const char *failure = run_sequence(&s);
   if (failure != NULL) (void)snprintf(where, sizeof where, "RILL_SEED=%llu: %s", (unsigned long long)seed, failure);
+  const bool keeps = with_mpi() && rill_comm_validate(r->comm) != RILL_OK; /* MPI may still use the buffers */
   for (int i = 0; i < STREAMS; i++) {
     (void)rill_stream_release(s.streams[i]);
+    if (keeps) continue;
     buffer_free(&s.src[i]);
     buffer_free(&s.dst[i]);
   }
   return failure != NULL ? where : NULL;
 }
 
-/* If a deadline ends the communicator, it passes once in each sequence; otherwise it never passes. */
+/* Nothing is planted: collective operations, and messages between two ranks each, in one order for all ranks. */
+static const char *run_in_order(struct rank *r) {
+  struct sequence s = { .random = seed, .r = r };
+  struct buffer cell;
+  RUN(buffer_new(r, 64, &cell));
+  memset(cell.host, 0, cell.bytes);
+  RUN(buffer_upload(r, &cell));
+  RUN(rill_stream_synchronize(r->stream));
+  for (int i = 0; i < STREAMS; i++) RUN(rill_stream_create(r->device, NULL, &s.streams[i]));
+  char *const p = cell.device;
+  for (int i = 0; i < 4 * STEPS; i++) {
+    const uint32_t from = draw(&s, r->ranks), to = (from + 1 + draw(&s, r->ranks - 1)) % r->ranks;
+    const uint32_t kind = draw(&s, 4);
+    if (kind == 0) COMM(rill_comm_all_reduce(r->comm, s.streams[0], p, p, 1, RILL_COMM_INT64, RILL_COMM_MAX));
+    else if (from == r->rank) COMM(rill_comm_send(r->comm, s.streams[kind % 2], p + 16, 1, RILL_COMM_INT64, to));
+    else if (to == r->rank) COMM(rill_comm_receive(r->comm, s.streams[0], p + 32, 1, RILL_COMM_INT64, from));
+  }
+  for (int i = 0; i < STREAMS; i++) RUN(rill_stream_synchronize(s.streams[i]));
+  COMM(rill_comm_validate(r->comm));
+  for (int i = 0; i < STREAMS; i++) (void)rill_stream_release(s.streams[i]);
+  buffer_free(&cell);
+  return NULL;
+}
+
+static void operations_in_order(void) {
+  for (seed = 1; seed <= scaled(20); seed++) run_ranks(run_in_order, TIMEOUT_NS);
+}
+
+/* Where a deadline is what ends the communicator, it passes once in each sequence; elsewhere it never does. */
 static uint64_t deadline_for(uint64_t of_seed) {
   struct sequence s = { .random = of_seed };
   return draw(&s, CHANGES) == NOTHING_MORE || !on_cpu() ? 1000 * MILLISECOND : TIMEOUT_NS;
@@ -155,8 +233,12 @@ static uint64_t deadline_for(uint64_t of_seed) {
 static void planted_mistakes(void) {
   const char *chosen = getenv("RILL_SEED");
   const uint64_t first = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
-  const uint64_t last = chosen != NULL ? first : first + scaled(on_cpu() ? 60 : 12);
+  const uint64_t last = chosen != NULL ? first : first + scaled(with_mpi() ? 24 : on_cpu() ? 60 : 12);
   for (seed = first; seed <= last; seed++) run_ranks(run_planted, deadline_for(seed));
 }
 
-TESTS_ONCE("planted mistakes of rill_comm", TEST(planted_mistakes))
+int main(void) {
+  if (with_mpi() && setenv("RILL_CHECK", "comm", 1) != 0) return EXIT_FAILURE;
+  static const struct test tests[] = { TEST(planted_mistakes), TEST(operations_in_order) };
+  return RUN_ONCE("planted mistakes of rill_comm", tests);
+}

@@ -1,0 +1,212 @@
+/* RILL_CHECK=comm with MPI: the ranks of a communicator exchange their states.
+ *
+ * MPI does not notice that one rank waits in a collective operation while another rank waits for a message, and does
+ * not tell other ranks that a communicator has failed here.  So each rank sends its state to every other rank when it
+ * has submitted a collective operation, and when its communicator fails.  A state that is due replaces an earlier one
+ * that has not been sent.  The progress thread sends and receives the states, also while no operation runs.
+ *
+ * All ranks submit their operations in the same order, so a rank that has submitted more collective operations than
+ * this one has already submitted its side of every message that this rank has submitted.  If it has not, the order
+ * differs.
+ *
+ * Invariant: a state is a consistent copy: it was read under the lock, which is held while the operations of one
+ * submission are counted.  States of one rank arrive in the order in which they were read. */
+#include "backends/comm/mpi_engine.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { TAG = 1 };
+
+/* ---- what was submitted; the lock is held ---- */
+
+void rill__comm_mpi_count(struct joined *joined, struct work *work) {
+  const struct comm_op *op = &work->op;
+  if (joined->peers == NULL) return;
+  if (comm_is_message(op)) {
+    struct mpi_peer *peer = &joined->peers[op->peer];
+    const bool sends = op->kind == COMM_SEND;
+    (*(sends ? &peer->sent : &peer->received))++;
+    *(sends ? &peer->last_send : &peer->last_receive) = op->number;
+    return;
+  }
+  work->collective = ++joined->collectives;
+  joined->kind = op->number != 0 ? op->kind : op->for_kind;
+  joined->number = op->number != 0 ? op->number : op->for_number;
+  rill__comm_mpi_set_due(joined);
+}
+
+void rill__comm_mpi_set_due(struct joined *joined) {
+  if (joined->peers == NULL) return;
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) joined->peers[i].due = i != joined->comm->rank;
+}
+
+/* Returns whether all states have been sent, and whether no other rank will send another one: only a rank that submits
+ * more collective operations than this one would. */
+bool rill__comm_mpi_is_settled(const struct joined *joined) {
+  if (joined->peers == NULL || joined->dead) return true;
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) {
+    const struct mpi_peer *peer = &joined->peers[i];
+    if (i == joined->comm->rank) continue;
+    if (peer->due || peer->in_flight || peer->state.collectives < joined->collectives) return false;
+  }
+  return true;
+}
+
+bool rill__comm_mpi_is_due(const struct joined *joined) {
+  for (uint32_t i = 0; joined->peers != NULL && i < joined->comm->ranks; i++) {
+    if (joined->peers[i].due) return true;
+  }
+  return false;
+}
+
+void rill__comm_mpi_free_peers(struct joined *joined) {
+  for (uint32_t i = 0; joined->peers != NULL && i < joined->comm->ranks; i++) {
+    if (joined->peers[i].in_flight) return; /* MPI may still read the state; it cannot be cancelled */
+  }
+  free(joined->peers);
+}
+
+/* ---- on the progress thread, without the lock ---- */
+
+static void lock(void) { pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock); }
+static void unlock(void) { pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock); }
+
+/* Copies the state that is due to a rank; false: none is. */
+static bool take_due(struct joined *joined, uint32_t rank) {
+  struct mpi_peer *peer = &joined->peers[rank];
+  lock();
+  const bool due = peer->due;
+  peer->due = false;
+  peer->in_flight |= due;
+  if (due) {
+    peer->outgoing = (struct mpi_state){ .serial = joined->serial,
+                                         .collectives = joined->collectives,
+                                         .sent = peer->sent,
+                                         .received = peer->received,
+                                         .kind = joined->kind,
+                                         .number = joined->number };
+  }
+  unlock();
+  if (due && joined->dead) {
+    peer->outgoing.status = joined->comm->failure.status;
+    (void)snprintf(peer->outgoing.message, sizeof peer->outgoing.message, "%s", joined->comm->failure.message);
+  }
+  return due;
+}
+
+static bool send_state(struct joined *joined, uint32_t rank) {
+  struct mpi_peer *peer = &joined->peers[rank];
+  if (peer->request != MPI_REQUEST_NULL) {
+    int done = 0;
+    (void)MPI_Test(&peer->request, &done, MPI_STATUS_IGNORE);
+    if (!done) return false;
+    lock();
+    peer->in_flight = false;
+    unlock();
+  }
+  if (!take_due(joined, rank)) return false;
+  const size_t bytes = offsetof(struct mpi_state, message) + strlen(peer->outgoing.message) + 1;
+  (void)MPI_Isend(&peer->outgoing, (int)bytes, MPI_BYTE, (int)rank, TAG, joined->apart, &peer->request);
+  return true;
+}
+
+static void fail(struct joined *joined, const struct comm_error *why) {
+  rill__comm_mpi_services->break_comm(joined->comm, why, true);
+  joined->dead = true;
+}
+
+static bool receive_state(struct joined *joined) {
+  int found = 0;
+  MPI_Message message;
+  MPI_Status status;
+  struct mpi_state state = { .message = "" };
+  const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG, joined->apart, &found, &message, &status);
+  if (code != MPI_SUCCESS || !found) return false;
+  (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
+  if (state.serial != joined->serial) return true; /* sent after this rank had released that communicator */
+  lock();
+  joined->peers[status.MPI_SOURCE].state = state;
+  joined->was_notified |= state.status != RILL_OK;
+  unlock();
+  if (state.status == RILL_OK || joined->dead) return true;
+  (void)rill__comm_fail(state.status, "%s", state.message);
+  fail(joined, rill__comm_mpi_services->last_error());
+  return true;
+}
+
+/* A message of this rank, and a collective operation of another one, which is ahead. */
+struct mismatch {
+  uint32_t rank;
+  bool sends; /* this rank sends */
+  uint64_t message, number, kind;
+};
+
+static bool find_mismatch(const struct joined *joined, struct mismatch *out) {
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) {
+    const struct mpi_peer *peer = &joined->peers[i];
+    if (i == joined->comm->rank || joined->collectives >= peer->state.collectives) continue;
+    const bool sends = peer->sent > peer->state.received;
+    if (!sends && peer->received <= peer->state.sent) continue;
+    *out = (struct mismatch){ i, sends, sends ? peer->last_send : peer->last_receive, peer->state.number,
+                              peer->state.kind };
+    return true;
+  }
+  return false;
+}
+
+static void check_order(struct joined *joined) {
+  const struct comm *comm = joined->comm;
+  struct mismatch found;
+  lock();
+  const bool any = find_mismatch(joined, &found);
+  unlock();
+  if (!any || joined->dead) return;
+  (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
+                        "%s of rank %u of %u %s rank %u (operation %llu) does not match %s of rank %u of %u (operation "
+                        "%llu)" COMM_HINT "call the operations in the same order on all ranks",
+                        found.sends ? "send" : "receive", comm->rank, comm->ranks, found.sends ? "to" : "from",
+                        found.rank, (unsigned long long)found.message, comm_kind_name(found.kind), found.rank,
+                        comm->ranks, (unsigned long long)found.number);
+  fail(joined, rill__comm_mpi_services->last_error());
+}
+
+static bool exchange(struct joined *joined) {
+  bool any = false;
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) any |= i != joined->comm->rank && send_state(joined, i);
+  if (joined->ending) return any;
+  while (receive_state(joined)) any = true;
+  check_order(joined);
+  return any;
+}
+
+/* A communicator is not drained or ended while `exchanging` is set. */
+bool rill__comm_mpi_exchange(void) {
+  bool any = false;
+  lock();
+  for (struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
+    if (joined->peers == NULL) continue;
+    joined->exchanging = true;
+    unlock();
+    any |= exchange(joined);
+    lock();
+    joined->exchanging = false;
+    pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
+  }
+  unlock();
+  return any;
+}
+
+void rill__comm_mpi_list_missing(const struct work *work, char *text, size_t size) {
+  const struct joined *joined = work->op.comm->native;
+  size_t used = 0;
+  text[0] = '\0';
+  if (joined->peers == NULL || work->collective == 0) return;
+  lock();
+  for (uint32_t i = 0; i < joined->comm->ranks && used + 40 < size; i++) {
+    if (i == joined->comm->rank || joined->peers[i].state.collectives >= work->collective) continue;
+    const int wrote = snprintf(text + used, size - used, "; rank %u has not called it", i);
+    used += wrote > 0 ? (size_t)wrote : 0;
+  }
+  unlock();
+}
