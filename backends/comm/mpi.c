@@ -30,9 +30,8 @@ rill_status rill__comm_mpi_fail(int code, const char *call) {
 
 /* ---- starting and finalizing ---- */
 
-/* Stops the engine, as an attribute callback of MPI_Finalize, which the program or at_exit has called. */
-static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
-  (void)self, (void)key, (void)value, (void)extra;
+/* Stops the progress thread and waits until no thread is in MPI. */
+static void stop_engine(void) {
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   rill__comm_mpi_engine.stop = rill__comm_mpi_engine.finalized = true;
   pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
@@ -40,6 +39,12 @@ static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   }
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
+}
+
+/* An attribute callback of MPI_Finalize, which the program or at_exit has called. */
+static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
+  (void)self, (void)key, (void)value, (void)extra;
+  stop_engine();
   rill__comm_mpi_types_free();
   return MPI_SUCCESS;
 }
@@ -68,7 +73,9 @@ static void at_exit(int status, void *unused) {
   const bool orderly = status == 0 && !rill__comm_mpi_engine.finalized;
   const bool any_dead = rill__comm_mpi_engine.any_dead;
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
-  if (orderly && all_exit(any_dead ? SECONDS * UINT64_C(1000000000) : 0)) (void)MPI_Finalize();
+  if (!orderly || !all_exit(any_dead ? SECONDS * UINT64_C(1000000000) : 0)) return;
+  stop_engine(); /* MPICH stops using its lock when MPI_Finalize starts, even for a thread that holds it */
+  (void)MPI_Finalize();
 }
 
 /* The MPI that this file was built for.  At run time the process may have loaded another one, whose handles differ. */
@@ -117,7 +124,7 @@ static rill_status begin_mpi(void) {
                 "a stream");
   rill__comm_mpi_types_make();
   rill__comm_mpi_engine.checks = rill_check_is_on("comm");
-  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* nobody waits yet */
+  comm_init_condition(&rill__comm_mpi_engine.parts.changed); /* no thread waits on it yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;

@@ -111,7 +111,7 @@ static void match_message(struct work *work, uint64_t round) {
       (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
                             "%s of %zu elements, type %u, does not match what rank %u sent: %d elements, type %u",
                             comm_describe(op).text, op->count, op->type, op->peer, sent, type);
-      get_stuck(work);
+      break_joined(work);
       return;
     }
   }
@@ -232,8 +232,8 @@ static bool poll_active(void) {
   return any;
 }
 
-/* Between looks that found nothing: goes on, lets others run, sleeps a little, sleeps; without work, until there is
- * some, or until states of other ranks may have come. Under the lock. */
+/* Pauses after `looks` polls that found nothing: not at all, then by yielding, then by a short and a long sleep.  Without
+ * work, waits until there is some, or until states of other ranks may have arrived.  Call it under the lock. */
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000, EXCHANGE_NS = 2000000 };
   const bool idle = rill__comm_mpi_engine.active == NULL;
