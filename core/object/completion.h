@@ -3,8 +3,8 @@
  *
  * Work is counted when it is submitted, before the driver call and again after it.  One thread, the owner (the first
  * that submits), counts with plain stores in `own`, which is odd while the owner is in the driver.  All other threads
- * count with atomic additions in `started` and `finished`, and so does every thread for the events that a graph
- * records.
+ * count with atomic additions in `started` and `finished`.  For the events that a graph records, the owner counts there
+ * as well.
  *
  * Invariant: known_own and known_started are counts at which no thread was in the driver and at which the driver
  * answered a query with "complete".  Counts only grow.  So while both known counts equal the current counts, no work

@@ -86,7 +86,7 @@ static void works(void) {
   }
 }
 
-static void works_anew(void) {
+static void works_again(void) {
   make_comms(0);
   works();
   release_comms();
@@ -117,7 +117,7 @@ static void a_call_that_fails(void) {
     assert_comm_fails(rill_comm_create_all(gpus, RANKS, NULL, comms), RILL_ERROR_BACKEND, "[3 ncclInternalError]");
     for (int k = 0; k < RANKS; k++) assert_int_equal(comms[k].id, 0);
     engine->clear();
-    works_anew();
+    works_again();
   }
   end();
 }
@@ -134,7 +134,7 @@ static void a_submission_that_fails(void) {
   assert_comm_fails(rill_comm_validate(comms[1]), RILL_ERROR_BACKEND, "rill_comm_validate");
   assert_comm(rill_comm_validate(comms[0]));
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -153,7 +153,7 @@ static void a_rank_that_stalls(void) {
   assert_comm_fails(rill_comm_barrier(comms[2], streams[2]), RILL_ERROR_TIMEOUT, "rill_comm_barrier");
   assert_comm(rill_comm_validate(comms[1])); /* it has noticed nothing */
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -190,7 +190,7 @@ static void a_rank_that_is_too_late(void) {
     if (released == 0) release_comms();
     engine_has(0);
   }
-  works_anew();
+  works_again();
   end();
 }
 
@@ -216,7 +216,7 @@ static void another_count(void) {
   for (int i = 0; i < RANKS; i++) assert_comm(sum(i, i == 1 ? 2 : 1));
   for (int i = 0; i < RANKS; i++) is_reported(i, RILL_ERROR_TIMEOUT, "all_reduce");
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -230,7 +230,7 @@ static void a_rank_that_dies(void) {
   is_reported(2, RILL_ERROR_BACKEND, "a rank has gone");
   assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "[6 ncclRemoteError]");
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -243,7 +243,7 @@ static void a_rank_that_dies_unwatched(void) {
   assert_comm_fails(rill_comm_validate(comms[0]), RILL_ERROR_BACKEND, "ncclRemoteError");
   assert_ok(rill_stream_synchronize(streams[0]));
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -259,7 +259,7 @@ static void an_abort(void) {
     assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "rill_comm_abort ended");
     release_comms();
   }
-  works_anew();
+  works_again();
   end();
 }
 
@@ -279,7 +279,7 @@ static void a_submission_that_blocks(void) {
   run_threads(2, submit_and_block, NULL);
   engine->block_submissions(0);
   release_comms();
-  works_anew();
+  works_again();
   end();
 }
 
@@ -302,7 +302,7 @@ static void nobody_else_joins(void) {
   rill_comm late = RILL_NULL_COMM;
   assert_comm(rill_comm_create(gpus[1], &id, 2, 1, NULL, &late));
   assert_comm(rill_comm_release(late));
-  works_anew();
+  works_again();
   end();
 }
 
@@ -380,9 +380,9 @@ static void bad_ids_and_devices(void) {
   rill_comm_id local;
   assert_comm(rill_comm_id_create(cpu, &local));
   assert_comm_fails(rill_comm_create(gpus[0], &local, 1, 0, NULL, &comm), RILL_ERROR_WRONG_BACKEND, "of backend 1");
-  assert_comm_fails(rill_comm_create_all(gpus, 0, NULL, comms), RILL_ERROR_OUT_OF_RANGE, "count 0");
+  assert_comm_fails(rill_comm_create_all(gpus, 0, NULL, comms), RILL_ERROR_OUT_OF_RANGE, "count is 0");
   make_comms(0);
-  assert_comm_fails(rill_comm_barrier(comms[0], streams[1]), RILL_ERROR_WRONG_DEVICE, "another device");
+  assert_comm_fails(rill_comm_barrier(comms[0], streams[1]), RILL_ERROR_WRONG_DEVICE, "a device other than");
   release_comms();
   end();
 }

@@ -40,7 +40,7 @@ static rill_status sum(int rank, size_t count) {
 }
 
 /* A new communicator works, whatever happened to others. */
-static void works_anew(void) {
+static void works_again(void) {
   make_comms(0);
   for (int i = 0; i < RANKS; i++) {
     cells[i][0] = i;
@@ -116,7 +116,7 @@ static void mismatched_operations(void) {
       release_comms();
     }
   }
-  works_anew();
+  works_again();
 }
 
 static void mismatched_messages(void) {
@@ -130,7 +130,7 @@ static void mismatched_messages(void) {
     has_ended(1, RILL_ERROR_INVALID_ARGUMENT, "receive of rank 2");
     release_comms();
   }
-  works_anew();
+  works_again();
 }
 
 /* A message on one rank, and on its peer a collective operation in place of the other side, or in another order. */
@@ -158,7 +158,7 @@ static void a_message_and_a_collective_operation(void) {
     for (int i = 0; i < RANKS; i++) has_ended(i, RILL_ERROR_INVALID_ARGUMENT, message);
     release_comms();
   }
-  works_anew();
+  works_again();
 }
 
 /* In a group the order of messages and collective operations is free. */
@@ -180,7 +180,7 @@ static void a_group_of_both(void) {
 }
 
 /* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
-static void a_group_that_differs(void) {
+static void a_mismatched_group(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(0, 2));
@@ -193,7 +193,7 @@ static void a_group_that_differs(void) {
   is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "all_reduce of rank 0 of 3 (operation 2) of 2 elements");
   for (int i = 1; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i])); /* the call has reported it */
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* By a rule, as a program that is wrong would. */
@@ -205,7 +205,7 @@ static void an_injected_count(void) {
   rill_fault_clear();
   is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "of rank 2 of 3");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* ---- missing ranks ---- */
@@ -221,7 +221,7 @@ static void a_rank_that_does_not_call(void) {
   assert_comm_fails(sum(1, 1), RILL_ERROR_TIMEOUT, "trio: all_reduce of rank 2 of 3 (operation 2)");
   has_ended(0, RILL_ERROR_TIMEOUT, "rank 1 has not called it");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* Many operations wait on one stream: it is notified once. */
@@ -252,7 +252,7 @@ static void a_late_rank(void) {
     for (int i = 0; i < RANKS && released != 0; i++) comms[i] = RILL_NULL_COMM;
     release_comms();
   }
-  works_anew();
+  works_again();
 }
 
 static void a_message_that_nobody_sends(void) {
@@ -263,7 +263,7 @@ static void a_message_that_nobody_sends(void) {
       "receive of rank 1 of 3 from rank 2 (operation 1) has not finished within 100000000 ns; rank 2 has not called "
       "the send");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* The deadline counts from the time when the stream reaches the operation. */
@@ -295,7 +295,7 @@ static void work_that_failed_before(void) {
   assert_int_equal(rill_stream_synchronize(streams[1]), RILL_ERROR_NOT_RECORDED);
   has_ended(2, RILL_ERROR_NOT_RECORDED, "all_reduce of rank 1");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 static void an_abort(void) {
@@ -308,7 +308,7 @@ static void an_abort(void) {
   is_reported(2, RILL_ERROR_BACKEND, "rill_comm_abort");
   has_ended(1, RILL_ERROR_BACKEND, "rill_comm_abort");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* Ranks that were released while their operations waited are free of them when one of the others gives up. */
@@ -323,7 +323,7 @@ static void an_abort_after_releases(void) {
   is_reported(1, RILL_ERROR_BACKEND, "rank 2 of 3");
   comms[0] = comms[1] = RILL_NULL_COMM;
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* ---- one stream for all ranks ---- */
@@ -343,7 +343,7 @@ static void one_stream(void) {
   }
   is_reported(0, RILL_ERROR_TIMEOUT, "the stream of rank 1 has not reached it (operation 2)");
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* ---- joining ---- */
@@ -425,7 +425,7 @@ static void an_abort_ends_a_split(void) {
   make_comms(0);
   run_threads(RANKS, split_or_abort, NULL);
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* ---- the process ---- */
@@ -438,7 +438,7 @@ static void after_a_fork(void) {
   assert_int_equal(waitpid(child, &result, 0), child);
   assert_int_equal(result, 0);
   release_comms();
-  works_anew();
+  works_again();
 }
 
 /* Exit with everything under way, in a child that is another program. */
@@ -455,12 +455,12 @@ int main(int argc, char **argv) {
   if (argc > 1) return leave_in_the_middle();
   if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = {
-    TEST(operations_that_differ),
-    TEST(messages_that_differ),
+    TEST(mismatched_operations),
+    TEST(mismatched_messages),
     TEST(a_message_and_a_collective_operation),
     TEST(a_group_of_both),
-    TEST(a_group_that_differs),
-    TEST(a_count_that_is_injected),
+    TEST(a_mismatched_group),
+    TEST(an_injected_count),
     TEST(a_rank_that_does_not_call),
     TEST(many_waiting_operations),
     TEST(a_late_rank),
