@@ -37,7 +37,7 @@
  * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
  * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. MPI then also
  * reports a collective operation on one rank and a message on another, which NCCL leaves to a deadline. This mismatch
- * ends a communicator of MPI on all ranks, with one report, and so does any other failure.
+ * and every other failure end a communicator of MPI on all ranks, with one report.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
