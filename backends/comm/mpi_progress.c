@@ -232,8 +232,8 @@ static bool poll_active(void) {
   return any;
 }
 
-/* Pauses after `looks` polls that found nothing: not at all, then by yielding, then by a short and a long sleep.  Without
- * work, waits until there is some, or until states of other ranks may have arrived.  Call it under the lock. */
+/* Pauses after `looks` polls that found nothing: not at all, then by yielding, then by a short and a long sleep.
+ * Without work, waits until there is some, or until states of other ranks may have arrived.  Call it under the lock. */
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000, EXCHANGE_NS = 2000000 };
   const bool idle = rill__comm_mpi_engine.active == NULL;
