@@ -6,7 +6,7 @@
 #ifndef RILL_KERNELS_SGEMM_CPU_H
 #define RILL_KERNELS_SGEMM_CPU_H
 
-enum { CPU_SIDE = 128 /* at most */, CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
+enum { CPU_SIDE = 128 /* maximum rows and columns of a tile */, CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
 enum { CPU_GROUPS = (CPU_SIDE + CPU_ROWS - 1) / CPU_ROWS, CPU_PANELS = CPU_SIDE / CPU_COLUMNS };
 
 struct cpu_tile {

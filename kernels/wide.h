@@ -72,8 +72,9 @@ template <class T> constexpr int TILE = TILE_THREADS *TILE_ROUNDS *wide<T>::COUN
 /** Folds this thread's elements of the tile that begins at index `base`: result = step(result, in[i] ...), beginning
  *  with `start`. Indices from n on are skipped.
  *
- *  The order is fixed: over the rounds, each element position of a 16-byte vector has its own result. `join` then
- *  combines these results from first to last. Even a sum is therefore bit-identical on every device. */
+ *  The order is fixed: each element position of a 16-byte vector has its own result, which accumulates over the
+ *  rounds. `join` then combines these results from first to last. Even a sum is therefore bit-identical on every
+ *  device. */
 template <class T, class Step, class Join, class... In>
 static __device__ __forceinline__ T fold_tile(ptrdiff_t base, int thread, ptrdiff_t n, T start, Step step, Join join,
                                               const In *...in) {
