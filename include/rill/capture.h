@@ -99,8 +99,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_get_dependencies(rill_st
                                                                          size_t *count);
 
 /** Makes the stream's next node in the capture depend on `count` nodes of the capture's graph. They replace the
- *  current dependencies, or are added to them if `add` is true. If other code submits to the native stream, the work
- *  that it has submitted so far is included.
+ *  current dependencies, or are added to them if `add` is true. Work that other code has submitted to the native stream
+ *  so far is added to the capture first.
  *
  *  If this leaves nodes of the capture on which nothing depends, ending the capture fails. Nodes that the graph had
  *  before the capture are exempt.

@@ -30,14 +30,14 @@
  * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks of the
  * same process that the operation waits for. Local ranks fail together, with the same text.
  *
- * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or
- * root fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. So does a message where
- * the peer calls a collective operation. With MPI a receive that does not match its message fails without writing its
+ * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
+ * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
+ * whose peer calls a collective operation. With MPI a receive that does not match its message fails without writing its
  * buffer. MPI does not compare collective operations, and NCCL compares nothing: ranks with different counts may return
  * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
  * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. MPI then also
- * reports a collective operation on one rank and a message on another, which NCCL leaves to a deadline. This mismatch
- * and every other failure end a communicator of MPI on all ranks, with one report.
+ * reports a collective operation on one rank and a message on another, which NCCL leaves to a deadline. This mismatch,
+ * like every other failure, ends an MPI communicator on all ranks, with one report.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other

@@ -21,7 +21,7 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Sends part i of src, `src_counts[i]` elements, to rank i, and receives part i of dst, `dst_counts[i]` elements,
+/** Sends part i of src (`src_counts[i]` elements) to rank i, and receives part i of dst (`dst_counts[i]` elements)
  *  from rank i. All arrays have an entry for each rank and are read during the call. Has no in-place form.
  *
  *  Errors:  those of rill_comm_all_to_all; INVALID_ARGUMENT (an array of counts is NULL).
@@ -31,7 +31,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all_v(rill_comm comm, rill_
                                                            const void *src, const size_t *src_counts,
                                                            const size_t *src_offsets, uint32_t type);
 
-/** Copies src of rank i, `src_count` elements, to part i of dst of rank `root`, `dst_counts[i]` elements. dst, counts
+/** Copies src of rank i (`src_count` elements) to part i of dst of rank `root` (`dst_counts[i]` elements). dst, counts
  *  and offsets of other ranks are ignored. In place: src of the root is its part of dst.
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root); INVALID_ARGUMENT (the root's counts are NULL, or its
@@ -41,7 +41,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_gather_v(rill_comm comm, rill_stre
                                                        const size_t *dst_counts, const size_t *dst_offsets,
                                                        const void *src, size_t src_count, uint32_t type, uint32_t root);
 
-/** Copies part i of src of rank `root`, `src_counts[i]` elements, to dst of rank i, `dst_count` elements. src, counts
+/** Copies part i of src of rank `root` (`src_counts[i]` elements) to dst of rank i (`dst_count` elements). src, counts
  *  and offsets of other ranks are ignored. In place: dst of the root is its part of src.
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root); INVALID_ARGUMENT (the root's counts are NULL, or its

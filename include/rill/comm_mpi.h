@@ -21,9 +21,9 @@
  * rank and a message on another. If an operation misses its deadline, MPI cannot tell which rank never called it.
  * RILL_CHECK=comm reports all of these; without it the error text names only the rank that waited.
  *
- * A process whose communicator failed can release it and continue. If it exits with status 0, it waits for up to 30 s
- * until all processes exit, and then finalizes MPI as usual; otherwise mpirun ends the job. Either all processes of a
- * job initialize MPI themselves, or none.
+ * A process whose communicator failed can release it and continue. If the process exits with status 0, it waits up to
+ * 30 s for all processes to exit, and then finalizes MPI as usual. If the wait times out, or the status is not 0,
+ * mpirun ends the job. Either all processes of a job must initialize MPI themselves, or none of them.
  *
  * A CPU communicator can distribute the id of a GPU communicator: rank 0 creates the id and broadcasts its bytes.
  *
@@ -36,8 +36,8 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Returns the id, number of ranks and rank with which rill_comm_create joins, on the CPU, all processes that mpirun
- *  started. Every process gets the same id. A process that was not started by mpirun is rank 0 of 1.
+/** Returns the id, number of ranks and rank with which a process joins all processes that mpirun started, by calling
+ *  rill_comm_create on the CPU. Every process gets the same id. A process that mpirun did not start is rank 0 of 1.
  *
  *  Errors:  INVALID_ARGUMENT, UNSUPPORTED (no librill_comm_mpi; MPI was initialized without MPI_THREAD_MULTIPLE),
  *           BACKEND.

@@ -24,9 +24,9 @@
 RILL_EXTERN_C_BEGIN
 
 /** Writes a report of what the stream is doing: the operations in the flight recorder (the last operations of each
- *  thread) that may be incomplete, the event that holds the stream, and the threads that wait for it and since when.
- *  On entry `*size` is the capacity of `text` in bytes; on return it is the size of the whole report, including the
- *  final 0. A report that is too long is truncated. `text` may be NULL if `*size` is 0. The wording may change
+ *  thread) that may be incomplete, the event that holds the stream, and which threads wait for the stream and since
+ *  when. On entry `*size` is the capacity of `text` in bytes; on return it is the size of the whole report, including
+ *  the final 0. A report that is too long is truncated. `text` may be NULL if `*size` is 0. The wording may change
  *  between versions.
  *
  *  Never blocks. Works while other threads wait, after a time-out, and on a lost device.
@@ -91,7 +91,8 @@ typedef struct rill_stream_note {
  * Costs a few nanoseconds. Has no effect on a stream that is held or capturing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (note, its name, a rank that is not below ranks).
- *  Threads: any; if several threads note and submit at the same time, the notes may be in a different order.
+ *  Threads: any; if several threads note and submit at the same time, the order of the notes may differ from that of
+ *           the operations.
  *  Like:    nvtxRangePushEx, which marks only time on the host. */
 RILL_API RILL_NODISCARD rill_status rill_stream_note_begin(rill_stream stream, const rill_stream_note *note);
 

@@ -41,8 +41,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, ril
 /** Options of rill_graph_instantiate_with_options. */
 typedef struct rill_graph_exec_options {
   size_t struct_size;
-  bool auto_free_on_launch; /**< no effect: a launch never requires that the graph's allocations of the last launch
-                                 are freed, because every launch uses the same memory */
+  bool auto_free_on_launch; /**< no effect: every launch uses the same memory, so the allocations of the last
+                                 launch need not be freed first */
   const char *label;        /**< names the object in errors; copied; may be NULL */
 } rill_graph_exec_options;
 #define RILL_GRAPH_EXEC_OPTIONS_INIT \

@@ -66,9 +66,9 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  effect on NULL.
  *
  *  May block: waits for all work submitted to the memory's device, or to all devices of the backend if the memory is
- *  pinned or managed. Record uses of device memory by other devices with rill_memory_record_use. Held streams are not
- *  waited for. If any stream is held, the free is deferred: a later rill call frees the memory, once all work that
- *  was held at this point has finished. While deferred frees exceed half of the device's memory, rill_alloc fails.
+ *  pinned or managed. Uses of device memory by other devices must be recorded with rill_memory_record_use. Held streams
+ *  are not waited for. If any stream is held, the free is deferred: a later rill call frees the memory, once all work
+ *  that was held at this point has finished. While deferred frees exceed half of the device's memory, rill_alloc fails.
  *
  *  Errors:  NOT_FOUND (not allocated by rill), INVALID_ARGUMENT (an address inside an allocation; called in a host
  *           call), OUT_OF_MEMORY (CPU memory shared with other processes; it stays allocated), CHECK (the memory was

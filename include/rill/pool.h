@@ -31,9 +31,8 @@ RILL_EXTERN_C_BEGIN
 /** Options of rill_pool_create. */
 typedef struct rill_pool_options {
   size_t struct_size;
-  uint64_t max_size; /**< maximum bytes allocated from the driver; 0: no limit */
-  uint64_t
-      release_threshold; /**< free memory above this is released when the host synchronizes; 0: never automatically */
+  uint64_t max_size;          /**< maximum bytes allocated from the driver; 0: no limit */
+  uint64_t release_threshold; /**< free memory above this is released when the host synchronizes; 0: never */
   const char *label;
   uint32_t kind; /**< RILL_MEMORY_DEVICE, _PINNED or _MANAGED; 0: device memory */
 } rill_pool_options;
