@@ -57,7 +57,7 @@ static rill_status upload(const struct comm_op *op, uint64_t number) {
   return RILL_OK;
 }
 
-/* The exchange of the records of an operation that will have this number. */
+/* Returns the operation that exchanges the records of `op`, which will have this number. */
 static struct comm_op gather(const struct comm_op *op, uint64_t number) {
   struct comm *const comm = op->comm;
   return (struct comm_op){ .comm = comm,
@@ -105,7 +105,7 @@ static rill_status compare(struct comm *comm) {
 
 /* ---- rounds ---- */
 
-/* How many collective operations of the same communicator come before it. */
+/* Returns how many collective operations of the same communicator come before operation `i`. */
 static size_t round_of(const struct comm_op *ops, size_t i) {
   size_t before = 0;
   for (size_t j = 0; j < i; j++) before += ops[j].comm == ops[i].comm && !comm_is_message(&ops[j]);

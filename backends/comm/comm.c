@@ -61,8 +61,8 @@ static void forget(struct comm *comm) {
 
 static void end(struct comm *comm);
 
-/* Destroys the communicator if no reference or pin is left.  Call under the lock, which is released, after a decrement.
- */
+/* Releases the lock, and destroys the communicator if no reference or pin is left.  Call under the lock, after
+ * decrementing a count. */
 static void unlock_and_end(struct comm *comm) {
   const bool last = comm->references == 0 && comm->pins == 0;
   if (last) forget(comm);

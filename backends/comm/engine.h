@@ -136,9 +136,9 @@ struct comm {
   uint32_t ranks, rank;
   uint64_t timeout;
   char label[64];
-  void *native;             /* the engine's */
+  void *native;             /* owned by the engine */
   void *scratch;            /* 8 bytes of the device's memory, for barriers; NULL if the engine needs none */
-  rill_stream check_stream; /* of RILL_CHECK=comm (check.c), as the next two are */
+  rill_stream check_stream; /* used by RILL_CHECK=comm (check.c), like the next two */
   void *check_memory, *check_device_memory;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
   _Atomic uint64_t numbered; /* number of the last operation; changed under `submitting` */
@@ -200,7 +200,7 @@ struct comm_engine {
   bool compares_messages; /* a receive fails by itself if it does not match the message */
   bool takes_empty;       /* takes operations of 0 elements, to compare them */
   bool joins_in_time; /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
-  bool notes;         /* reports to rill itself when its operations ran */
+  bool notes;         /* the engine itself reports to rill when its operations ran */
 
   /* Makes the engine usable.  Called on the caller's thread before each use.  A failure says what was tried. */
   rill_status (*start)(void);
@@ -211,7 +211,7 @@ struct comm_engine {
   /* Joins the ranks of `parent` with the same color into `child`, and sets its rank and ranks (0 ranks with
    * RILL_COMM_NO_COLOR).  Blocks as `join` does.  NULL if the engine cannot split. */
   rill_status (*split)(struct comm *parent, uint32_t color, uint32_t key, struct comm *child);
-  /* Submits at least one operation.  Their communicators are not broken, and no other submission runs on them.  A
+  /* Submits one or more operations.  Their communicators are not broken, and no other submission runs on them.  A
    * failure that leaves a communicator unusable calls rill__comm_break. */
   rill_status (*submit)(const struct comm_op *ops, size_t count);
   /* Fails if the engine has detected an error.  Optional. */
@@ -240,7 +240,8 @@ struct comm_engine {
 
 extern const struct comm_engine rill__comm_nccl, rill__comm_rccl, rill__comm_local;
 
-/* The backend number of the local engine, also in ids: devices of RILL_BACKEND_CPU, but ranks of one process. */
+/* The backend number of the local engine, which ids also use.  Its devices belong to RILL_BACKEND_CPU, and its ranks to
+ * one process. */
 enum { COMM_LOCAL = 16 };
 
 /* ---- streams of the CPU (parts.c) ---- */
@@ -262,10 +263,10 @@ struct comm_part {
   rill_event gate;
   uint32_t left;       /* operations that have not ended; used only by the engine's thread after the submission */
   bool failed;         /* used like `left` */
-  uint32_t references; /* one of the host call, one of the owner of the operations; the last one frees the struct */
+  uint32_t references; /* held by the host call and by the owner of the operations; the last one frees the struct */
   bool reached,
       armed; /* reached: the host call has run; armed: host call and wait were submitted, or submitting them failed */
-  rill_status reported; /* status that the host call got, or with which submitting failed */
+  rill_status reported; /* status that the host call received, or with which submitting failed */
   void *works;          /* owned by the engine */
 };
 
@@ -315,7 +316,7 @@ void rill__comm_divide(uint32_t type, void *data, size_t count, uint32_t divisor
 /* Stops the thread of the local engine at exit. */
 void rill__comm_local_stop(void);
 
-/* Returns the engine for devices of a backend, after it was started. */
+/* Starts the engine for devices of a backend if necessary, and returns it. */
 rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine **out);
 void rill__comm_id_write(rill_comm_id *id, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]);
 
@@ -367,9 +368,9 @@ void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apar
 /* Appends to `text` which ranks of this process have not reached operation `number` of this rank. */
 void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *text, size_t size);
 
-/* Returns false for an operation without elements that is not passed to the engine, and gets no number. */
+/* Returns whether an operation is numbered and passed to the engine.  Some operations of 0 elements are not. */
 bool rill__comm_is_submitted(const struct comm_op *op);
-/* Submits operations that have been checked; changes them. */
+/* Submits operations that have been checked, and modifies their structs. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);
 
 /* Runs a function on a detached thread, for which at_exit waits; returns false if no thread could be created. */

@@ -15,7 +15,7 @@ static char mpi_why[320];
 
 static const struct comm_error *last_error(void) { return &rill__comm_last_error; }
 
-/* Loads the MPI engine.  RTLD_GLOBAL, because plugins of the MPI library look up its symbols in the global scope. */
+/* Loads the MPI engine, with RTLD_GLOBAL because plugins of the MPI library look up its symbols in the global scope. */
 static void open_mpi(void) {
   static const struct comm_services services = {
     rill__comm_fail,      rill__comm_fail_native,  rill__comm_fail_rill,  last_error,

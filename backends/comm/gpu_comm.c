@@ -147,7 +147,7 @@ static rill_status make_id(uint8_t bytes[COMM_ID_BYTES]) {
   return RILL_OK;
 }
 
-/* Calls `function` with the communicator's device current, or without if that fails. */
+/* Calls `function` with the communicator's device current, or with the device unchanged if that fails. */
 static void call_with(struct comm *comm, int (*function)(void *native)) {
   int before;
   const bool entered = enter_device(&driver, comm, &before) == 0;

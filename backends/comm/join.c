@@ -12,7 +12,7 @@
 enum { ID_MAGIC = 0x6d6d6f63 }; /* "comm" */
 
 struct id {
-  uint32_t magic, backend; /* backend: of the engine that created the id */
+  uint32_t magic, backend; /* backend: number of the engine that created the id */
   uint8_t bytes[COMM_ID_BYTES];
   uint8_t spare[sizeof(rill_comm_id) - 8 - COMM_ID_BYTES];
 };
@@ -24,10 +24,10 @@ void rill__comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t byte
   memcpy(out, &id, sizeof id);
 }
 
-/* Returns the engine for ranks of one process. */
+/* Returns the number of the engine for ranks of one process. */
 static uint32_t engine_within(uint32_t backend) { return backend == RILL_BACKEND_CPU ? (uint32_t)COMM_LOCAL : backend; }
 
-/* Returns the engine of an id that was checked. */
+/* Returns the number of the engine of an id that has been checked. */
 static uint32_t engine_of(const struct id *id, uint32_t backend) {
   return backend == RILL_BACKEND_CPU ? id->backend : backend;
 }
@@ -75,7 +75,7 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
 /* ---- joining ---- */
 
 /* A join in progress.  If there is a deadline that the engine does not enforce, the join runs on its own thread,
- * because these engines cannot be interrupted.  The struct is freed by that thread or by the waiting one,
+ * because such an engine cannot be interrupted.  The struct is freed by that thread or by the waiting one,
  * whichever ends last. */
 struct join {
   pthread_mutex_t lock;
@@ -126,8 +126,8 @@ static uint64_t hash(uint64_t start, const void *bytes, size_t size) {
   return result | 1;
 }
 
-/* Splits the parent.  The call counts as a submission to the parent, so that it is not destroyed meanwhile and takes no
- * operation. */
+/* Splits the parent.  The call counts as a submission to the parent, so that in the meantime the parent is not
+ * destroyed and accepts no operation. */
 static rill_status split_parent(struct join *join) {
   struct comm *parent = join->parent;
   pthread_mutex_lock(&parent->submitting);

@@ -88,7 +88,7 @@ static inline void local_wake(void) { pthread_cond_broadcast(&rill__comm_local_e
 static inline struct local_member *local_member_of(const struct comm *comm) { return comm->native; }
 static inline struct local_clique *local_clique_of(const struct comm *comm) { return local_member_of(comm)->clique; }
 
-/* The time at which an operation that has arrived misses its deadline; UINT64_MAX: never. */
+/* Returns the time at which an operation that has arrived misses its deadline; UINT64_MAX if it never does. */
 static inline uint64_t local_deadline_of(const struct local_work *work) {
   const uint64_t timeout = work->op.comm->timeout;
   return timeout == 0 || work->since > UINT64_MAX - timeout ? UINT64_MAX : work->since + timeout;
@@ -100,7 +100,7 @@ static inline void local_note_deadline(const struct local_work *work) {
 
 /* local_match.c.  Except for `submit`, the lock must be held. */
 rill_status rill__comm_local_submit(const struct comm_op *ops, size_t count);
-/* The lock of the parts is held, and `part` was armed or reached. */
+/* Handles a part that was armed or reached.  Called under the lock of the parts. */
 void rill__comm_local_part_changed(struct comm_part *part);
 /* Fails a clique, unless it has failed already. */
 void rill__comm_local_fail(struct local_clique *clique, const struct comm_error *why);

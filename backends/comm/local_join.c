@@ -180,7 +180,7 @@ static bool comes_before(const struct local_split *a, const struct local_split *
   return a->key < b->key || (a->key == b->key && a < b); /* ranks with equal keys keep their order */
 }
 
-/* All ranks have called: joins the ranks of each color, in the clique that the first of them has allocated. */
+/* Joins the ranks of each color in the clique that the first of them has allocated.  All ranks have called. */
 static void make_children(struct local_clique *parent) {
   for (uint32_t i = 0; i < parent->ranks; i++) {
     struct local_split *own = &parent->splits[i];
@@ -204,7 +204,7 @@ static void make_children(struct local_clique *parent) {
 
 static bool has_split(const struct local_clique *clique, uint32_t rank) { return clique->splits[rank].child != NULL; }
 
-/* Waits for the other ranks.  Leaves in *own what was not used, for the caller to free. */
+/* Waits for the other ranks.  Afterwards *own holds the unused allocations, which the caller must free. */
 static rill_status wait_for_children(struct local_clique *parent, uint32_t rank, struct local_split *own) {
   const uint64_t timeout = own->child->timeout;
   const struct timespec until = comm_after(timeout);

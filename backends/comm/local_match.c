@@ -60,7 +60,7 @@ void rill__comm_local_fail(struct local_clique *clique, const struct comm_error 
   local_wake();
 }
 
-/* The stream of a work has reached it. */
+/* Notes that the stream of a work has reached it. */
 static void arrive(struct local_work *work) {
   struct local_match *match = work->match;
   COMM_ASSERT(work->state == LOCAL_QUEUED && match->arrived < match->submitted);
@@ -161,8 +161,8 @@ static const struct comm_op *find_op(struct local_clique *clique, struct local_k
   return &match->works[index]->op;
 }
 
-/* Fails if rank `trailing` has submitted a message that rank `leading` has not, which has submitted more collective
- * operations. */
+/* Fails if rank `trailing` has submitted a message that rank `leading` has not submitted, although `leading` has
+ * submitted more collective operations. */
 static rill_status compare_order(struct local_clique *clique, uint32_t leading, uint32_t trailing) {
   const struct local_member *first = clique->members[leading], *second = clique->members[trailing];
   const uint64_t sent = first->messages[trailing], received = first->messages[clique->ranks + trailing];
@@ -176,8 +176,9 @@ static rill_status compare_order(struct local_clique *clique, uint32_t leading, 
                          comm_describe(find_op(clique, collective, leading)).text);
 }
 
-/* All ranks submit their operations in the same order, so a rank that has submitted more collective operations than
- * another rank has already submitted its side of every message that the other rank has submitted. */
+/* Checks the order of a rank's operations against those of the other ranks.  All ranks must submit their operations in
+ * the same order, so a rank that has submitted more collective operations than another rank must also have submitted
+ * its side of every message of the other rank. */
 static rill_status check_order(const struct comm *comm) {
   struct local_clique *clique = local_clique_of(comm);
   const uint64_t own = local_member_of(comm)->collectives;

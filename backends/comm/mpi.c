@@ -1,11 +1,11 @@
 /* The MPI engine, for the CPU: a separate library that rill_comm loads.
  *
- * Parts (parts.c) block the streams of operations.  One thread makes MPI progress: it starts the operations of each
- * communicator in the order of submission, once their streams have reached them, and ends their parts.  Operations of a
- * broken communicator are dropped.
+ * Parts (parts.c) hold the streams of operations that have not ended.  A progress thread starts the operations of each
+ * communicator in the order of submission, once their streams have reached them, polls MPI, and ends the parts of
+ * completed operations.  Operations of a broken communicator are dropped.
  *
- * No MPI function is called after MPI_Finalize, even if the program calls that itself: MPI_Finalize first deletes the
- * attributes of MPI_COMM_SELF, and the callback of one of them stops this engine. */
+ * No MPI function is called after MPI_Finalize, even if the program calls MPI_Finalize itself: it first deletes the
+ * attributes of MPI_COMM_SELF, and the delete callback of one attribute stops this engine. */
 #include "backends/comm/mpi_engine.h"
 #include "backends/comm/mpi_types.h"
 
@@ -41,7 +41,7 @@ static void stop_engine(void) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
-/* An attribute callback of MPI_Finalize, which the program or at_exit has called. */
+/* Stops the engine.  Called by MPI_Finalize as a delete callback; the program or at_exit has called MPI_Finalize. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
   stop_engine();
@@ -64,8 +64,9 @@ static bool all_exit(uint64_t limit_ns) {
   return done != 0;
 }
 
-/* A process that failed exits without MPI_Finalize, so that mpirun ends the others, which may wait for it.  If only a
- * communicator failed, the others may wait as well, or may have coped with it: then all of them exit soon. */
+/* Finalizes MPI, unless the process failed: without MPI_Finalize, mpirun ends the other processes, which may be waiting
+ * for this one.  If only a communicator failed, the other processes may also be waiting, or they may have handled the
+ * failure and will exit soon, so the wait for them is limited. */
 static void at_exit(int status, void *unused) {
   enum { SECONDS = 30 };
   (void)unused;
@@ -236,7 +237,7 @@ static rill_status check_same(MPI_Comm mpi, const struct id *id, uint32_t ranks,
   return RILL_OK;
 }
 
-/* Creates the MPI communicator of an id.  Collective over all of its processes. */
+/* Creates the MPI communicator of an id.  Collective over all processes that the id names. */
 static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, uint32_t rank, MPI_Comm *out) {
   struct id id;
   memcpy(&id, bytes, sizeof id);
@@ -255,7 +256,7 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   return status;
 }
 
-/* Creates comm->native.  On success it owns `mpi`.  Collective over the ranks of `mpi`. */
+/* Creates comm->native, which owns `mpi` on success.  Collective over the ranks of `mpi`. */
 static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   struct joined *joined = calloc(1, sizeof *joined);
   uint64_t *looked = calloc(comm->ranks, sizeof *looked);

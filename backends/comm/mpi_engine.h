@@ -17,6 +17,7 @@ extern const struct comm_services *rill__comm_mpi_services;
 #define rill__comm_part_end_one rill__comm_mpi_services->part_end_one
 #define rill__comm_divide rill__comm_mpi_services->divide
 
+/* A submitted operation, until it has ended. */
 struct work {
   struct work *next;
   struct comm_op op;
@@ -28,24 +29,24 @@ struct work {
   uint64_t collective; /* counts the communicator's collective operations, from 1; 0: a message, or not counted */
 };
 
-/* How far a rank is, as RILL_CHECK=comm tells it to another rank. */
+/* The progress of a rank, which RILL_CHECK=comm sends to another rank. */
 struct mpi_state {
-  uint64_t serial;         /* of the communicator */
-  uint64_t collectives;    /* collective operations that it has submitted */
-  uint64_t sent, received; /* messages to and from the other rank that it has submitted */
-  uint64_t kind, number;   /* its latest collective operation */
-  rill_status status;      /* RILL_OK unless its communicator has failed */
+  uint64_t serial;         /* identifies the communicator */
+  uint64_t collectives;    /* collective operations that the sender has submitted */
+  uint64_t sent, received; /* messages to and from the receiver that the sender has submitted */
+  uint64_t kind, number;   /* the sender's latest collective operation */
+  rill_status status;      /* RILL_OK unless the sender's communicator has failed */
   char message[640];
 };
 
 /* Another rank, for RILL_CHECK=comm.  Guarded by the lock except `outgoing` and `request`. */
 struct mpi_peer {
-  uint64_t sent, received;          /* messages to and from it that this rank has submitted */
-  uint64_t last_send, last_receive; /* numbers of the latest of them */
-  struct mpi_state state;           /* the latest that it has sent */
-  bool due, in_flight;              /* this rank's state must be sent; is being sent */
-  struct mpi_state outgoing;        /* the progress thread's */
-  MPI_Request request;              /* the progress thread's */
+  uint64_t sent, received;          /* messages to and from the peer that this rank has submitted */
+  uint64_t last_send, last_receive; /* operation numbers of the latest send and receive */
+  struct mpi_state state;           /* the latest state that the peer has sent */
+  bool due, in_flight;              /* this rank's state must be sent to the peer; it is being sent */
+  struct mpi_state outgoing;        /* used only by the progress thread */
+  MPI_Request request;              /* used only by the progress thread */
 };
 
 /* The type of comm->native. */
@@ -53,15 +54,15 @@ struct joined {
   struct joined *next;
   struct comm *comm;
   MPI_Comm mpi;
-  MPI_Comm apart;             /* the same ranks; for agreement while operations run */
-  struct work *first, **last; /* submitted, not started */
-  uint32_t outstanding;       /* submitted, not ended */
+  MPI_Comm apart;             /* a duplicate of `mpi`, for communication of the engine while operations run */
+  struct work *first, **last; /* submitted but not started */
+  uint32_t outstanding;       /* number of works that have been submitted but have not ended */
   uint64_t *looked;           /* per rank: the round in which a receive from it found no message */
   _Atomic bool dead;
   struct mpi_peer *peers; /* by rank; NULL without RILL_CHECK=comm */
-  uint64_t collectives;   /* for `peers`: collective operations that this rank has submitted ... */
-  uint64_t kind, number;  /* ... and the latest of them */
-  uint64_t serial;        /* the same on all ranks; differs from that of an earlier communicator that MPI has freed */
+  uint64_t collectives;   /* for `peers`: number of collective operations that this rank has submitted */
+  uint64_t kind, number;  /* for `peers`: the latest of these operations */
+  uint64_t serial;        /* equal on all ranks; differs from the serials of earlier communicators that MPI has freed */
   bool exchanging;        /* the progress thread exchanges states */
   bool ending;            /* drained: states that arrive are ignored */
   bool was_notified;      /* the failure came from another rank */
@@ -73,24 +74,28 @@ extern struct mpi_engine {
   bool started, stop, stopped, finalized, any_dead;
   bool checks;         /* RILL_CHECK=comm; set at start */
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  struct work *active; /* started; only the progress thread's */
+  struct work *active; /* works that have started; used only by the progress thread */
 } rill__comm_mpi_engine;
 
 /* Fails with the error code of an MPI call. */
 rill_status rill__comm_mpi_fail(int code, const char *call);
 void *rill__comm_mpi_progress(void *unused);
 
-/* mpi_exchange.c.  The lock is held: counts a work that is submitted; lets the state be sent to all ranks; returns
- * whether nothing remains to be exchanged, and whether a state must be sent. */
+/* ---- mpi_exchange.c ---- */
+
+/* Counts a work that is being submitted.  Call this function and the next three under the lock. */
 void rill__comm_mpi_count(struct joined *joined, struct work *work);
+/* Requests that this rank's state be sent to all other ranks. */
 void rill__comm_mpi_set_due(struct joined *joined);
+/* Returns whether no state remains to be sent or received. */
 bool rill__comm_mpi_is_settled(const struct joined *joined);
+/* Returns whether a state must be sent. */
 bool rill__comm_mpi_is_due(const struct joined *joined);
-/* Frees the peers of a communicator that is ended. */
+/* Frees the peers of a communicator that is being destroyed. */
 void rill__comm_mpi_free_peers(struct joined *joined);
-/* On the progress thread: sends and receives states; true if there were any. */
+/* Sends and receives states; returns whether there were any.  Call on the progress thread. */
 bool rill__comm_mpi_exchange(void);
-/* On the progress thread: lists the ranks that have not called a collective operation, as far as it is known. */
+/* Lists the ranks that are known not to have called a collective operation.  Call on the progress thread. */
 void rill__comm_mpi_list_missing(const struct work *work, char *text, size_t size);
 
 #endif

@@ -1,15 +1,16 @@
 /* RILL_CHECK=comm with MPI: the ranks of a communicator exchange their states.
  *
- * MPI does not notice that one rank waits in a collective operation while another rank waits for a message, and does
- * not tell other ranks that a communicator has failed here.  So each rank sends its state to every other rank when it
- * has submitted a collective operation, and when its communicator fails.  A state that is due replaces an earlier one
- * that has not been sent.  The progress thread sends and receives the states, also while no operation runs.
+ * MPI does not detect that one rank waits in a collective operation while another rank waits for a message, and does
+ * not tell the other ranks when a communicator fails on one rank.  Each rank therefore sends its state to every other
+ * rank when it has submitted a collective operation, and when its communicator fails.  If an earlier state has not been
+ * sent yet, only the later one is sent.  The progress thread sends and receives the states, even while no operation
+ * runs.
  *
- * All ranks submit their operations in the same order, so a rank that has submitted more collective operations than
- * this one has already submitted its side of every message that this rank has submitted.  If it has not, the order
- * differs.
+ * All ranks must submit their operations in the same order.  A rank that has submitted more collective operations than
+ * this rank must therefore have submitted its side of every message that this rank has submitted.  Otherwise the ranks
+ * use different orders, which is reported.
  *
- * Invariant: a state is a consistent copy: it was read under the lock, which is held while the operations of one
+ * Invariant: a state is a consistent copy, because it is read under the lock, which is held while the operations of one
  * submission are counted.  States of one rank arrive in the order in which they were read. */
 #include "backends/comm/mpi_engine.h"
 
@@ -18,7 +19,7 @@
 
 enum { TAG = 1 };
 
-/* ---- what was submitted; the lock is held ---- */
+/* ---- counting submitted operations, under the lock ---- */
 
 void rill__comm_mpi_count(struct joined *joined, struct work *work) {
   const struct comm_op *op = &work->op;
@@ -41,8 +42,8 @@ void rill__comm_mpi_set_due(struct joined *joined) {
   for (uint32_t i = 0; i < joined->comm->ranks; i++) joined->peers[i].due = i != joined->comm->rank;
 }
 
-/* Returns whether all states have been sent, and whether no other rank will send another one: only a rank that submits
- * more collective operations than this one would. */
+/* Returns whether all states of this rank have been sent, and every other rank has reported at least as many collective
+ * operations as this rank has submitted.  A rank that has done so sends another state only if it submits more. */
 bool rill__comm_mpi_is_settled(const struct joined *joined) {
   if (joined->peers == NULL || joined->dead) return true;
   for (uint32_t i = 0; i < joined->comm->ranks; i++) {
@@ -72,7 +73,7 @@ void rill__comm_mpi_free_peers(struct joined *joined) {
 static void lock(void) { pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock); }
 static void unlock(void) { pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock); }
 
-/* Copies the state that is due to a rank; false: none is. */
+/* Copies the state that must be sent to a rank; returns false if there is none. */
 static bool take_due(struct joined *joined, uint32_t rank) {
   struct mpi_peer *peer = &joined->peers[rank];
   lock();
@@ -124,7 +125,7 @@ static bool receive_state(struct joined *joined) {
   const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG, joined->apart, &found, &message, &status);
   if (code != MPI_SUCCESS || !found) return false;
   (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
-  if (state.serial != joined->serial) return true; /* sent after this rank had released that communicator */
+  if (state.serial != joined->serial) return true; /* of an earlier communicator, which this rank has released */
   lock();
   joined->peers[status.MPI_SOURCE].state = state;
   joined->was_notified |= state.status != RILL_OK;
@@ -135,10 +136,10 @@ static bool receive_state(struct joined *joined) {
   return true;
 }
 
-/* A message of this rank, and a collective operation of another one, which is ahead. */
+/* A message of this rank whose other side has not been submitted, and the other rank's latest collective operation. */
 struct mismatch {
-  uint32_t rank;
-  bool sends; /* this rank sends */
+  uint32_t rank; /* the other rank */
+  bool sends;    /* whether this rank sends */
   uint64_t message, number, kind;
 };
 
@@ -180,7 +181,7 @@ static bool exchange(struct joined *joined) {
   return any;
 }
 
-/* A communicator is not drained or ended while `exchanging` is set. */
+/* Exchanges the states of all communicators.  A communicator is neither drained nor ended while `exchanging` is set. */
 bool rill__comm_mpi_exchange(void) {
   bool any = false;
   lock();

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Breaks the communicator of a work with the last error.  No further operation of it starts: the other ranks would
- * match it with the operation that failed. */
+/* Breaks the communicator of a work with the last error.  No further operation of the communicator starts, because the
+ * other ranks would match that operation with the failed one. */
 static void break_joined(struct work *work) {
   struct joined *joined = work->op.comm->native;
   rill__comm_mpi_services->break_comm(work->op.comm, rill__comm_mpi_services->last_error(), true);
@@ -84,10 +84,11 @@ static void begin(struct work *work) {
 }
 
 /* Matches a receive with its message before MPI gets the buffer.  Some MPI libraries would write a longer message past
- * the buffer's end, and a shorter one or one of another type would not be noticed.  The tag of a message is its type.
+ * the end of the buffer, and none would report a shorter message or a different type.  The tag of a message is its
+ * type.
  *
  * Invariant: messages of one rank are matched with its receives in order.  Once a receive has found no message, no
- * later receive from this rank probes in the same round, although a message may have arrived since. */
+ * later receive from the same rank probes in this round, although a message may have arrived since. */
 static void match_message(struct work *work, uint64_t round) {
   const struct comm_op *op = &work->op;
   struct joined *joined = op->comm->native;
@@ -120,8 +121,8 @@ static void match_message(struct work *work, uint64_t round) {
 }
 
 /* Frees a request that has ended, and returns its error.  Open MPI passes errors of collective operations to the error
- * handler of MPI_COMM_WORLD instead of the communicator's.  The default handler would end the process, so another one
- * is set during the call. */
+ * handler of MPI_COMM_WORLD instead of the communicator's.  The default handler would end the process, so a handler
+ * that returns is set during the call. */
 static int complete(MPI_Request *request) {
   MPI_Errhandler before;
   int done = 0;
@@ -181,8 +182,8 @@ static void finish(struct work *work) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
-/* Ends a work of a broken communicator.  MPI may still use the buffers of an operation that has started, so own_dst is
- * not freed then. */
+/* Ends a work of a broken communicator.  If the operation has started, MPI may still use its buffers, so own_dst is not
+ * freed. */
 static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
   rill__comm_part_fail(work->part, &comm->failure);
@@ -232,8 +233,9 @@ static bool poll_active(void) {
   return any;
 }
 
-/* Pauses after `looks` polls that found nothing: not at all, then by yielding, then by a short and a long sleep.
- * Without work, waits until there is some, or until states of other ranks may have arrived.  Call it under the lock. */
+/* Pauses after `looks` polls that found nothing.  The first polls are followed by no pause, later ones by a yield, then
+ * by a short sleep, and finally by a long one.  If there is no work, waits for work, or until states of other ranks may
+ * have arrived.  Call under the lock. */
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000, EXCHANGE_NS = 2000000 };
   const bool idle = rill__comm_mpi_engine.active == NULL;
@@ -250,8 +252,8 @@ static void rest(uint32_t looks) {
   }
 }
 
-/* Fails the streams of dead works.  This precedes the release of any of their gates, which fails the held work after
- * the gate: a stream failed later would report a second failure. */
+/* Fails the streams of dead works.  Must run before any of their gates is released: releasing a gate fails the held
+ * work after it, so a stream that is failed only afterwards would report a second failure. */
 static void fail_dead(struct work *works) {
   for (struct work *work = works; work != NULL; work = work->next) {
     if (is_dead(work)) rill__comm_part_fail(work->part, &work->op.comm->failure);

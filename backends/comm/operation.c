@@ -105,7 +105,7 @@ static void unlock_all(struct comm **comms, size_t count) {
   }
 }
 
-/* Describes operations to rill.  For engines that submit to the native handles of streams, which rill does not see. */
+/* Describes operations to rill.  For engines that submit to native streams: rill does not see their submissions. */
 static void note_begin(const struct comm_op *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const rill_stream_note note = comm_note(&ops[i]);

@@ -15,7 +15,7 @@ static bool unref(struct comm_part *part) {
   return --part->references == 0;
 }
 
-/* Drops the engine's references of a part. */
+/* Drops the engine's references to a part and to its gate and stream. */
 static void leave(struct comm_part *part) {
   (void)rill_event_release(part->gate);
   (void)rill_stream_release(part->stream);
@@ -25,7 +25,7 @@ static void leave(struct comm_part *part) {
   if (last) free(part);
 }
 
-/* Notes that the stream has reached the part, as a host call. */
+/* Notes that the stream has reached the part.  Runs as a host call of the stream. */
 static void reach(void *user, rill_status stream_status) {
   struct comm_part *part = user;
   struct comm_parts *of = part->of;
@@ -85,7 +85,8 @@ void rill__comm_parts_free(struct comm_part *parts) {
   }
 }
 
-/* Hands a part to the engine's thread.  With a failure, its stream got nothing, or only the host call if `called`. */
+/* Hands a part to the engine's thread.  If `failure` is an error, the part's wait was not submitted to its stream; the
+ * host call was submitted only if `called` is true. */
 static void arm(struct comm_part *part, rill_status failure, bool called) {
   struct comm_parts *of = part->of;
   pthread_mutex_lock(&of->lock);

@@ -1,9 +1,9 @@
 /* Deadlines and asynchronous errors, for engines that do not handle these themselves.
  *
- * A flight is what a communicator submitted to one stream at one time, with an event before and one after it.  One
- * thread polls only the oldest flight of each communicator, because an engine runs a communicator's operations in
- * order.  The deadline of a flight counts from when its stream was seen to have reached it.  A communicator without a
- * deadline has no flights. */
+ * A flight consists of the operations that a communicator submitted to one stream at one time, with an event before and
+ * an event after them.  One thread polls only the oldest flight of each communicator, because an engine runs a
+ * communicator's operations in order.  The deadline of a flight counts from when its stream was seen to have reached
+ * it.  A communicator without a deadline has no flights. */
 #include "backends/comm/engine.h"
 
 #include <errno.h>
