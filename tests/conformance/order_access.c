@@ -14,7 +14,7 @@ static void refuses_bad_arguments(void) {
   assert_fails(rill_order_access(stream, NULL, 4, RILL_ORDER_READ, NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_order_access(stream, dut.memory, 4, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_order_access(stream, dut.memory, 4, 4, NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("access 0x4");
+  assert_says("access is 0x4");
   assert_fails(rill_order_access(stream, dut.memory, SIZE_MAX, RILL_ORDER_READ, NULL), RILL_ERROR_OUT_OF_RANGE);
   assert_ok(rill_order_access(stream, NULL, 0, RILL_ORDER_READ, NULL));
 }

@@ -7,7 +7,7 @@ static void refuses_bad_arguments(void) {
   assert_fails(rill_order_host_access(NULL, 4, RILL_ORDER_READ, NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_order_host_access(dut.host, 4, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_order_host_access(dut.host, 4, 8, NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("access 0x8");
+  assert_says("access is 0x8");
   assert_fails(rill_order_host_access(dut.host, SIZE_MAX, RILL_ORDER_READ, NULL), RILL_ERROR_OUT_OF_RANGE);
   assert_ok(rill_order_host_access(NULL, 0, RILL_ORDER_READ, NULL));
 }

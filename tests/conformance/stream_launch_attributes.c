@@ -134,7 +134,7 @@ static void access_policies_work_or_say_why_not(void) {
   refuses(access_to(memory, size, 1.5f, 0, 0), RILL_ERROR_OUT_OF_RANGE, "1.5");
   refuses(access_to(memory, size, NAN, 0, 0), RILL_ERROR_OUT_OF_RANGE, "hit_ratio");
   refuses(access_to(memory, size, 1, 3, 0), RILL_ERROR_INVALID_ARGUMENT, "3");
-  refuses(access_to(memory, size, 1, 0, RILL_ACCESS_PERSISTING), RILL_ERROR_INVALID_ARGUMENT, "persisting");
+  refuses(access_to(memory, size, 1, 0, RILL_ACCESS_PERSISTING), RILL_ERROR_INVALID_ARGUMENT, "PERSISTING");
   refuses(access_to(NULL, size, 1, 0, 0), RILL_ERROR_INVALID_ARGUMENT, "NULL");
   if (!works(access_to(memory, size, 0.5f, RILL_ACCESS_PERSISTING, RILL_ACCESS_STREAMING), "RILL_ATTR_ACCESS_POLICY"))
     return;
