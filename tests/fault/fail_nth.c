@@ -83,6 +83,8 @@ static const struct {
   { "context_push", "graph_", GRAPH },
   { "context_push", "synchronize", GRAPH },
   { "context_push", "event_synchronize", GRAPH },
+  { "context_push", "imported_", GRAPH },
+  { "get_device", "imported_", GRAPH },
   { "get_device", "instantiate", GRAPH },
   { "get_device", "graph_", GRAPH },
   { "get_device", "synchronize", GRAPH },
