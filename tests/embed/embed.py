@@ -603,8 +603,8 @@ def with_start(work):
     environment, _ = install(work)
     cc = work / "bin" / "cc"
     cc.parent.mkdir()
-    program = shutil.which(compiler[0])  # by its path, since the script's folder will be the first on PATH
-    cc.write_text(f'#!/bin/sh\nexec {shlex.join([program, *compiler[1:], *sanitizer_flags()])} "$@"\n', encoding="utf-8")
+    script = f'PATH={shlex.quote(environment["PATH"])} exec {shlex.join([*compiler, *sanitizer_flags()])} "$@"'
+    cc.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")  # with a PATH on which it is not itself the cc
     cc.chmod(0o755)
     (rillcc,) = (work / "root").rglob("bin/rillcc")
     environment["PATH"] = f"{cc.parent}:{rillcc.parent}:{environment['PATH']}"
