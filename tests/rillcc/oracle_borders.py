@@ -1,6 +1,7 @@
 """Statements of random kernels in which some threads are kept by a border from loops that the others go around alike."""
 
 from oracle_kernels import Block
+from oracle_statements import Statements
 
 CONDITIONS = ("i < n", "i + {0} < n", "n > i", "i >= {0} && i < n", "i > {0} && i + {1} <= n", "static_cast<int>(i) > {0}", "t + {0} < a % 300 && i < n",
               "blockIdx.x * threads + t < b * {1}")  # fmt: skip
@@ -11,7 +12,7 @@ UPDATES = ("h = h * 31 + in[{k} * 8 + t];", "h ^= in[{k} * 8 + t] + in[{k}] * {0
            "h = max(h, in[t + {0}]) ^ h << 3;")  # fmt: skip
 
 
-class Borders:
+class Borders(Statements):
     """Threads beyond a border would divide by 0."""
 
     def filled(self, text, **names):
@@ -45,7 +46,7 @@ class Borders:
         """The statements of a kernel."""
         low = self.below(6)
         condition = "i > low && " * self.chance(50) + "(%s)" % self.filled(self.one_of(CONDITIONS))
-        nodes = ["const unsigned low = %d;" % low, "float s = 0;"]
+        nodes: list = ["const unsigned low = %d;" % low, "float s = 0;"]
         inside = self.after_border(2)
         if "i > low" not in condition:
             nodes[0] = "const unsigned low = 0xffffffffu;"

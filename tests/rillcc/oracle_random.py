@@ -8,7 +8,6 @@ import re
 
 from oracle_borders import Borders
 from oracle_kernels import FLOATS, INTEGERS, MOST_THREADS, Block, Kernel, Variable, render
-from oracle_statements import Statements
 
 # Shared variables: the name, the declaration, and what gives it a value.
 PROLOGUE = (
@@ -32,7 +31,7 @@ NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * bloc
 BLOCKS = {1: "blockIdx.x", 3: "((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x)"}
 
 
-class Generator(Statements, Borders):
+class Generator(Borders):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
         self.has_tickets = False
