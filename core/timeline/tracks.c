@@ -17,7 +17,9 @@ enum {
   MANY_PENDING = 8192,  /* number of pending operations from which the thread of the trace starts early */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
-  ASK_AGAIN = 4, /* number of operations after which a stream that was idle is queried again */
+  /* number of operations after which a stream is queried again that was idle, or busy */
+  ASK_IDLE = 4,
+  ASK_BUSY = 8,
   ARROWS = 4096
 };
 
@@ -31,8 +33,10 @@ struct track {
   _Atomic uint32_t asking;
   /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
   uint64_t submitted;
-  /* operations for which the driver is not queried yet, because the stream was recently idle */
+  /* operations for which the driver is not queried, because the last answer is taken to hold for them, and that answer
+   */
   _Atomic uint32_t not_asked;
+  _Atomic bool was_busy;
   struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
   struct rill__trace_item *first, **last;
@@ -155,13 +159,22 @@ static void free_item(struct rill__trace_item *item) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `follows`: the end event of the operation before it, if that end may also be the start of
- * this operation, which a query to the driver has to show.  The track then counts this thread in `asking`. */
+/* An operation that starts.  `ask`: the end event of the operation before it, if that end may also be the start of this
+ * operation, which a query to the driver has to show.  The track then counts this thread in `asking`.  `busy`: the
+ * stream is taken to be executing the operation before. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
-  struct rill__event *follows;
+  struct rill__event *ask;
+  bool busy;
 };
+
+/* Returns true if the end of the stream's latest operation may be the start of the next one: nothing was submitted in
+ * between, and the operation is not known to be complete. */
+static bool may_follow(const struct track *track, struct rill__stream *stream) {
+  return track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
+         !atomic_load_explicit(&stream->foreign, memory_order_relaxed) && !rill__known_idle(stream);
+}
 
 static bool start_in_track(struct rill__stream *stream, bool timed, struct starting *out) {
   const uint64_t trace = rill__trace_number();
@@ -169,16 +182,17 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
   pthread_mutex_lock(&tracks_lock);
   struct track *const track = track_of(stream);
   struct rill__trace_item *const item = track != NULL ? take_item() : NULL;
-  *out = (struct starting){ track, item, NULL };
+  *out = (struct starting){ track, item, NULL, false };
   if (item != NULL) {
     track->users++;
     introduced = track->trace == trace;
     track->trace = trace;
-    const bool asks = timed && atomic_load(&track->not_asked) == 0;
-    if (timed && !asks) atomic_fetch_sub(&track->not_asked, 1);
-    if (asks && track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
-        !atomic_load_explicit(&stream->foreign, memory_order_relaxed)) {
-      out->follows = track->latest->end;
+    const bool follows = timed && may_follow(track, stream);
+    if (follows && atomic_load(&track->not_asked) > 0) {
+      atomic_fetch_sub(&track->not_asked, 1);
+      out->busy = atomic_load(&track->was_busy);
+    } else if (follows) {
+      out->ask = track->latest->end;
       atomic_fetch_add(&track->asking, 1);
     }
   }
@@ -194,11 +208,13 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
 /* Returns true if the stream is still executing the operation before. */
 static bool is_busy_with(const struct starting *starting) {
   bool ready = true;
-  if (starting->follows == NULL) return false;
-  const rill_status status = RILL_DISPATCH(starting->follows, event, is_ready, starting->follows, &ready);
-  if (ready) atomic_store(&starting->track->not_asked, ASK_AGAIN - 1);
+  if (starting->ask == NULL) return starting->busy;
+  const rill_status status = RILL_DISPATCH(starting->ask, event, is_ready, starting->ask, &ready);
+  const bool busy = status == RILL_OK && !ready;
+  atomic_store(&starting->track->was_busy, busy);
+  atomic_store(&starting->track->not_asked, (busy ? ASK_BUSY : ASK_IDLE) - 1);
   atomic_fetch_sub(&starting->track->asking, 1);
-  return status == RILL_OK && !ready;
+  return busy;
 }
 
 static bool record_now(struct rill__stream *stream, struct rill__event **event) {
@@ -245,7 +261,7 @@ void rill__trace_end(const struct rill__observed *what, struct rill__trace_item 
   struct track *const track = item->track;
   const bool point = what->kind == RILL__OBSERVED_RECORD;
   if (status != RILL_OK || (!point && !record_now(stream, &item->end))) {
-    struct starting starting = { track, item, NULL };
+    struct starting starting = { track, item, NULL, false };
     give_up(&starting);
     return;
   }

@@ -2,6 +2,8 @@
 #include "graphs.h"
 #include "traces.h"
 
+#include <sched.h>
+
 static void does_nothing(void *user, rill_status status) {
   (void)user;
   (void)status;
@@ -87,6 +89,40 @@ static void bars_of_a_busy_stream_touch(void) {
     end = ts + strtod(time + 6, NULL);
   }
   assert_int_equal(touching, 5);
+  free(text);
+}
+
+static void set_flag(void *user, rill_status status) {
+  (void)status;
+  atomic_store((atomic_bool *)user, true);
+}
+
+/* A bar does not begin before its submission, even if the stream became idle since the trace last queried it. */
+static void bars_begin_when_submitted(void) {
+  enum { GAP_US = 2000 };
+  rill_stream stream = new_stream("idle");
+  atomic_bool reached = false;
+  start_trace();
+  struct gate *gate = gate_close(stream);
+  for (unsigned i = 0; i < 2; i++) write_cell(stream, i, i);
+  assert_ok(rill_stream_host_call(stream, set_flag, &reached));
+  gate_open(gate);
+  while (!atomic_load(&reached)) (void)sched_yield();
+  const uint64_t from = now_ns();
+  while (now_ns() - from < GAP_US * UINT64_C(1000)) (void)sched_yield();
+  write_cell(stream, 2, 2);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_complete(text);
+  unsigned fills = 0;
+  for (const char *at = text; (at = strstr(at, "\"cat\":\"fill\"")) != NULL; at++) {
+    const char *begin = at, *const submitted = strstr(at, "\"submitted\":");
+    while (strncmp(begin, "\"ts\":", 5) != 0) begin--;
+    assert_non_null(submitted);
+    assert_true(strtod(begin + 5, NULL) > strtod(submitted + 12, NULL) - GAP_US / 2.0);
+    fills++;
+  }
+  assert_int_equal(fills, 3);
   free(text);
 }
 
@@ -200,7 +236,7 @@ static void starts_and_stops_while_threads_submit(void) {
 
 TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(accepts_older_and_newer_options), TEST(runs_once_at_a_time),
                      TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation),
-                     TEST(bars_of_a_busy_stream_touch), TEST(writes_memory), TEST(writes_held_work),
-                     TEST(writes_a_graph_as_one_bar), TEST(writes_the_nodes_of_a_graph_on_request),
-                     TEST(stops_at_its_limit), TEST(writes_what_threads_submit),
-                     TEST(starts_and_stops_while_threads_submit))
+                     TEST(bars_of_a_busy_stream_touch), TEST(bars_begin_when_submitted), TEST(writes_memory),
+                     TEST(writes_held_work), TEST(writes_a_graph_as_one_bar),
+                     TEST(writes_the_nodes_of_a_graph_on_request), TEST(stops_at_its_limit),
+                     TEST(writes_what_threads_submit), TEST(starts_and_stops_while_threads_submit))
