@@ -495,7 +495,13 @@ rill_status rill__capture_share(struct rill__stream *stream, bool (*share)(struc
   rill_status status = RILL_OK;
   rill__graphs_lock();
   const struct rill__capture_member *member = rill__core(stream)->member;
-  if (member != NULL && !atomic_load(&stream->foreign)) status = fail_capturing(stream, member->capture);
+  if (member != NULL && !atomic_load(&stream->foreign)) {
+    status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                        "%s is capturing (thread %d began the capture), and its native stream was never used before; "
+                        "work submitted to it would not be captured" RILL_HINT
+                        "call rill_stream_native, or the library that uses the stream, once before the capture begins",
+                        rill__name_of(&stream->base).text, (int)member->capture->thread_id);
+  }
   if (status == RILL_OK) *out = share(stream);
   rill__graphs_unlock();
   return status;

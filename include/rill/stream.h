@@ -105,7 +105,8 @@ RILL_API rill_status rill_stream_release(rill_stream stream);
 /** Returns the native stream, or 0 on the CPU. From then on other code may submit to the stream, so it can no longer
  *  be held (rill_stream_wait_event), and every query of its completion asks the driver.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), CAPTURE_ACTIVE (the stream
+ *           is capturing, and its native stream was not returned before the capture), OUT_OF_MEMORY.
  *  Like:    cuda.core Stream.handle. */
 RILL_API RILL_NODISCARD rill_status rill_stream_native(rill_stream stream, uintptr_t *out);
 

@@ -406,6 +406,7 @@ static void captures_work_of_other_libraries(void) {
   rill_stream own = new_stream("own");
   assert_ok(rill_stream_capture_begin(own, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_native(own, &native), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_says("call rill_stream_native, or the library that uses the stream, once before the capture begins");
   assert_ok(rill_stream_capture_abort(own));
   /* the legacy stream cannot be captured */
   assert_ok(rill_stream_import(dut.device, 1, NULL, &imported));
