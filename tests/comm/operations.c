@@ -224,6 +224,8 @@ static const char *wait_at_barrier(struct rank *r) {
   sem_t gate;
   (void)sem_init(&gate, 0, 0);
   const bool last = r->rank + 1 == r->ranks;
+  COMM(rill_comm_barrier(r->comm, r->stream)); /* NCCL connects the ranks, which may wait for their devices */
+  RUN(rill_stream_synchronize(r->stream));
   if (last) RUN(rill_stream_host_call(r->stream, stand, &gate));
   COMM(rill_comm_barrier(r->comm, r->stream));
   rill_event passed = RILL_NULL_EVENT;

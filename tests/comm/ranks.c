@@ -51,17 +51,38 @@ static uint32_t ranks_of_cpu(void) {
 
 bool with_mpi(void) { return on_cpu() && ranks_of_cpu() == 0; }
 
-uint32_t find_devices(rill_device devices[MAX_RANKS]) {
-  const char *backend = getenv("RILL_TEST_DEVICE");
-  const uint32_t most = on_cpu() ? ranks_of_cpu() : MAX_RANKS;
+/* Whether the ranks are the machine's own GPUs. */
+static bool on_real_gpus(void) {
+  const char *device = getenv("RILL_TEST_DEVICE");
+  return device != NULL && strcmp(device, "gpu") == 0;
+}
+
+static uint32_t open_devices(const char *backend, uint32_t most, rill_device devices[MAX_RANKS]) {
   uint32_t count = 0;
   while (count < most) {
     char name[32];
-    (void)snprintf(name, sizeof name, "%.20s:%u", backend != NULL ? backend : "cuda", on_cpu() ? 0 : count);
+    (void)snprintf(name, sizeof name, "%.20s:%u", backend, on_cpu() ? 0 : count);
     if (rill_device_open(name, &devices[count]) != RILL_OK) break;
     count++;
   }
   return count;
+}
+
+uint32_t find_devices(rill_device devices[MAX_RANKS]) {
+  const char *backend = getenv("RILL_TEST_DEVICE");
+  if (!on_real_gpus()) {
+    return open_devices(backend != NULL ? backend : "cuda", on_cpu() ? ranks_of_cpu() : MAX_RANKS, devices);
+  }
+  uint32_t count = open_devices("cuda", MAX_RANKS, devices);
+  if (count < 2) count = open_devices("hip", MAX_RANKS, devices);
+  if (count < 2) skip_because("this machine has fewer than two GPUs of one vendor");
+  return count;
+}
+
+void create_comms(const rill_device devices[], uint32_t count, const rill_comm_options *options, rill_comm comms[]) {
+  const rill_status status = rill_comm_create_all(devices, count, options, comms);
+  if (status == RILL_ERROR_UNSUPPORTED && on_real_gpus()) skip_because(rill_comm_last_error_text());
+  assert_comm(status);
 }
 
 struct team {
@@ -109,7 +130,7 @@ void run_ranks(rank_body body, uint64_t timeout_ns) {
   rill_comm comms[MAX_RANKS];
   const uint32_t count = find_devices(devices);
   assert_true(count >= 2);
-  assert_comm(rill_comm_create_all(devices, count, &options, comms));
+  create_comms(devices, count, &options, comms);
   for (uint32_t i = 0; i < count; i++) {
     begin_rank(&team.ranks[i], devices[i], i, count);
     team.ranks[i].comm = comms[i];

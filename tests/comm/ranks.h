@@ -43,8 +43,11 @@ void check_comm_fails(rill_status status, rill_status expected, const char *says
 /* Whether ranks are processes; whether their devices are the CPU, in one process or many. */
 bool with_mpi(void);
 bool on_cpu(void);
-/* The devices of this process's ranks, where it has several; the number of them. */
+/* Opens the devices of this process's ranks and returns their number. RILL_TEST_DEVICE is cpu, cuda, hip, or gpu for
+ * the machine's own GPUs; the test is skipped if it has fewer than two. */
 uint32_t find_devices(rill_device devices[MAX_RANKS]);
+/* Creates a communicator per device. Skips the test if the machine's own GPUs have no NCCL or RCCL. */
+void create_comms(const rill_device devices[], uint32_t count, const rill_comm_options *options, rill_comm comms[]);
 
 /* Runs a body for each rank of a new communicator with that deadline (0: none), and releases all. */
 typedef const char *(*rank_body)(struct rank *r);
