@@ -31,9 +31,7 @@ static void before_update(void *user) {
 void ranks_open(ranks *r, rill_device device, const gpt2 *model, gpt2_options *options) {
   rill_comm_id id;
   CHECK_COMM(rill_comm_mpi_world(&id, &r->count, &r->rank));
-  /* With a high priority, an exchange starts before the matrix products that were submitted earlier. */
-  CHECK(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "gradients", .priority = RILL_PRIORITY_HIGH),
-                           &r->stream));
+  CHECK(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "gradients"), &r->stream));
   CHECK_COMM(rill_comm_create(device, &id, r->count, r->rank, RILL_COMM_OPTIONS(.timeout_ns = UINT64_C(300000000000)),
                               &r->comm));
   CHECK_COMM(rill_comm_barrier(r->comm, r->stream)); /* before a capture the stream must have been used once */
