@@ -2,14 +2,14 @@
  *
  * A wake-up costs the watcher about 3 us of processor time (a timed wait and two thread switches), and polling a line
  * costs one driver call, about 1 us.  If one line is polled every TICK, an event is notified TICK / 2 late in the
- * median, and the watcher uses 4 us / TICK of a processor: 8 % for a TICK of 50 us.  With a share of one part in 24 the
- * same line is polled every 96 us.  Therefore:
+ * median, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28 the
+ * same line is polled every 112 us.  Therefore:
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
  *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
  *   fraction.
  * - At most MOST_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
  * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for times
- *   in which events are near: at most 1 / SHARE and 0.8 % in a second. */
+ *   in which events are near: at most 1 / SHARE and 1.2 % in a second. */
 #include "core/held/watch.h"
 
 #include "core/device/life.h"
@@ -24,11 +24,11 @@ static struct rill__watch **poll_end = &poll_first;
 static size_t polled_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
-enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
+enum { TICK = 30000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
 
 /* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
  */
-enum { SHARE = 24, CREDIT_MAX_NS = 8000000 };
+enum { SHARE = 28, CREDIT_MAX_NS = 12000000 };
 static int64_t credit;
 static uint64_t credited_at, spent_at;
 
