@@ -189,7 +189,7 @@ static rill_status make_operation(struct rill__thread *self, struct change *chan
     case RILL_NODE_EVENT_RECORD:
     case RILL_NODE_EVENT_WAIT: return change_event(self, change);
     default:
-      return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a node of kind \"%s\" has nothing that can be changed",
+      return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a node of kind \"%s\" has no parameters that can be changed",
                         rill__node_kind_name(change->before->kind));
   }
 }
@@ -236,7 +236,8 @@ static rill_status change_node(struct rill__thread *self, struct change *change,
   change->stream.member.collect = &change->operation;
   RILL_TRY(make_operation(self, change));
   RILL_REQUIRE(change->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "the node would have nothing to do" RILL_HINT "remove it (rill_graph_remove_node)");
+               "the operation would be empty (0 bytes or 0 blocks)" RILL_HINT
+               "remove the node (rill_graph_remove_node)");
   return put_in_node(change->graph, node, &change->operation);
 }
 

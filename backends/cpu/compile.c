@@ -78,7 +78,7 @@ bool rill__cpu_can_compile(const char **why) {
   find_compiler(&command);
   *why = "";
   if (command.count != 0) return true;
-  *why = "no C++ compiler was found: c++, g++ and clang++ are not on the PATH, or RILL_CXX names no program";
+  *why = "no C++ compiler was found: install c++, g++ or clang++ on the PATH, or set RILL_CXX to a compiler";
   return false;
 }
 
@@ -415,10 +415,10 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
 rill_status rill__cpu_compile(struct rill__device *device, const struct rill__compile *request,
                               struct rill__compiled *result) {
   struct place *place = malloc(sizeof *place);
-  RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
+  RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of file names", sizeof *place);
   rill_status status = RILL_OK;
   if (!make_place(place)) {
-    status = rill__fail(RILL_ERROR_BACKEND, "creating a folder for the compiler, %.200s: %s", place->folder,
+    status = rill__fail(RILL_ERROR_BACKEND, "creating a folder for the compiler (%.200s): %s", place->folder,
                         strerror(errno));
   } else {
     status = compile_in(place, device, request, result);

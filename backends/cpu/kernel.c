@@ -15,7 +15,7 @@
 static rill_status check_args(const rill_cpu_kernel *code, const struct rill__kernel *kernel) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(code->arg_count == source->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle describes %u arguments, but its image %u", kernel->name, source->arg_count,
+               "kernel \"%s\": the bundle lists %u arguments, but its image has %u", kernel->name, source->arg_count,
                code->arg_count);
   for (uint32_t i = 0; i < code->arg_count; i++) {
     RILL_REQUIRE(code->arg_sizes[i] == source->args[i].size, RILL_ERROR_BACKEND,
@@ -114,8 +114,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 /* Marks the device as lost because threads of a block are deadlocked.  `at`: index of the block. */
 static void lose_deadlocked(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
-       "%s, block (%u, %u, %u): threads are deadlocked, %u at a barrier of "
-       "the block and %u in a function of their warp",
+       "%s, block (%u, %u, %u): the threads are deadlocked: %u wait at a block barrier and %u in a warp function",
        rill__cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
 }
 
@@ -272,7 +271,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   struct launch *op = NULL;
   struct cpu_accesses *const accesses = asked->token != 0 ? rill__cpu_accesses_new(asked->token) : NULL;
   RILL_REQUIRE(accesses != NULL || asked->token == 0, RILL_ERROR_OUT_OF_MEMORY,
-               "no host memory to note what kernel \"%s\" accesses", asked->kernel->name);
+               "no host memory to record the accesses of kernel \"%s\"", asked->kernel->name);
   const rill_status status = rill__cpu_queue_begin(queue, size + label, &op);
   if (status != RILL_OK && accesses != NULL) rill__cpu_accesses_end(accesses);
   if (status != RILL_OK) return status;

@@ -209,7 +209,7 @@ bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *wh
       const char *const number = reader.at + 5;
       reader.at = number;
       if (!read_natural(&reader.at, &out->seed) || reader.at != end)
-        return refuse_rule(&reader, number, "\"%.*s\" is not a seed, which is a number", printed(number, end), number);
+        return refuse_rule(&reader, number, "\"%.*s\" is not a seed; write seed=1", printed(number, end), number);
     } else if (reader.at != end) {
       if (out->count == RILL__FAULT_RULES)
         return refuse_rule(&reader, reader.at, "more than %d rules", RILL__FAULT_RULES);

@@ -9,7 +9,7 @@
 
 static rill_status fail_shared_memory(void) {
   return rill__fail(RILL_ERROR_UNSUPPORTED,
-                    "the graph has memory of its own, which another execution object or its last launches use; sharing "
+                    "the graph owns memory that another execution object or its last launches still use; sharing "
                     "it is not supported as of version %d.%d" RILL_HINT
                     "release that object and wait for its launches first, or capture again",
                     RILL_VERSION_MAJOR, RILL_VERSION_MINOR);

@@ -197,7 +197,7 @@ const char *rill__image_check_apart(struct rill__image *image, struct rill__stre
   for (size_t i = 1; i < count; i++) {
     const struct rill__stretch *first = &list[i - 1], *second = &list[i];
     if (second->offset - first->offset >= first->size) continue;
-    return rill__image_fault(image, "its %s %zu, of %llu bytes at %llu, and %zu, of %llu bytes at %llu, overlap", what,
+    return rill__image_fault(image, "its %s %zu (%llu bytes at %llu) and %zu (%llu bytes at %llu) overlap", what,
                              first->number, (unsigned long long)first->size, (unsigned long long)first->offset,
                              second->number, (unsigned long long)second->size, (unsigned long long)second->offset);
   }

@@ -175,8 +175,8 @@ static rill_status check_arg_count(const struct rill__kernel *kernel, const rill
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
                "kernel \"%s\": %zu arguments passed, %u expected", kernel->name, count, source->arg_count);
-  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
-               kernel->name, count);
+  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": args is NULL, but %zu arguments are expected", kernel->name, count);
   RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, but the limit is %d",
                kernel->name, count, MAX_ARGS);
   return RILL_OK;

@@ -23,7 +23,7 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
   if (RILL_DISPATCH(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK)
     free_bytes = total_bytes = 0;
   if (bytes != 0) {
-    (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
+    (void)snprintf(deferred, sizeof deferred, "; %llu freed bytes still wait for work of held streams",
                    (unsigned long long)bytes);
   }
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s%zu bytes requested; %s has %llu bytes free of %llu%s", injected.text,

@@ -123,7 +123,7 @@ static inline bool rill__completion_remember(struct rill__completion *work,
     return false;
   }
   RILL_ASSERT(asked->own % 2 == 0 && atomic_load(&work->finished) <= atomic_load(&work->started),
-              "an answer is remembered for counts at which nobody was in the driver");
+              "a result is cached only for counts at which no thread was in the driver");
   atomic_store_explicit(&work->known_own, asked->own, memory_order_release);
   atomic_store_explicit(&work->known_started, asked->started, memory_order_release);
   return true;

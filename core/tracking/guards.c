@@ -73,7 +73,7 @@ static struct rill__guards *guards_of(const struct rill__device *device) { retur
 
 static void assert_turn(const struct rill__guards *guards) {
   RILL_ASSERT(atomic_load(&guards->whose) == rill__self && rill__self != NULL,
-              "memory is compared, and taken out of what is kept back, by the thread whose turn it is");
+              "only the thread whose turn it is compares guarded memory and takes it from the list");
   (void)guards;
 }
 

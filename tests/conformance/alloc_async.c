@@ -39,7 +39,7 @@ static void too_large_sizes_are_out_of_memory(void) {
     (void)snprintf(asked, sizeof asked, "%zu", sizes[i]);
     assert_says(asked);
     assert_says(total);
-    assert_says("reserved");
+    assert_says("reserves");
     assert_ok(rill_alloc_async(stream, 4096, &out));
     assert_ok(rill_free_async(stream, out));
   }

@@ -74,8 +74,8 @@ static bool without_debugging(void) {
 }
 
 static bool for_ever(void) {
-  static const char *const texts[] = { "\"wait_for_ever\"", "block (0, 0, 0)", "20 at a barrier", "20 in a function",
-                                       NULL };
+  static const char *const texts[] = { "\"wait_for_ever\"", "block (0, 0, 0)", "20 wait at a block barrier",
+                                       "20 in a warp function", NULL };
   const rill_launch one_block = rill_launch_1d(BLOCK, BLOCK);
   return wait_for_ever_launch(stream, &one_block, out) == RILL_OK && is_lost_with(texts);
 }

@@ -71,7 +71,7 @@ static void shares_memory(void) {
   assert_ok(rill_graph_clone(graph, &copy));
   rill_graph_exec first = new_exec(graph);
   assert_fails(rill_graph_instantiate(copy, &second), RILL_ERROR_UNSUPPORTED);
-  assert_says("memory of its own");
+  assert_says("the graph owns memory");
   assert_ok(rill_graph_exec_release(first));
   assert_ok(rill_graph_release(graph));
   run_graph(copy);

@@ -16,11 +16,11 @@ static inline unsigned char *new_managed(unsigned char byte) {
 }
 
 /* Not every GPU can use managed memory at the same time as the host: then both calls are refused, with the reason. */
-#define assert_ok_or_unsupported(call)                                                       \
-  do {                                                                                       \
-    const rill_status status_ = (call);                                                      \
-    if (status_ == RILL_ERROR_UNSUPPORTED && dut.gpu) assert_says("managed memory at once"); \
-    else check_ok(status_, #call, __FILE__, __LINE__);                                       \
+#define assert_ok_or_unsupported(call)                                                            \
+  do {                                                                                            \
+    const rill_status status_ = (call);                                                           \
+    if (status_ == RILL_ERROR_UNSUPPORTED && dut.gpu) assert_says("managed memory concurrently"); \
+    else check_ok(status_, #call, __FILE__, __LINE__);                                            \
   } while (0)
 
 #endif

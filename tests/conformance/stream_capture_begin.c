@@ -375,7 +375,7 @@ static void captures_work_of_other_libraries(void) {
   size_t count = 4;
   rill_graph_node nodes[4];
   uint32_t kind = 0;
-  if (!native_available()) skip_because("streams of the cpu device have no native form");
+  if (!native_available()) skip_because("the cpu device has no native streams");
   assert_ok(rill_stream_native(stream, &native));
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_import(dut.device, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);

@@ -164,7 +164,7 @@ static void names_streams_that_were_not_joined(void) {
   is_usable(lost, 1);
   is_usable(joined, 2);
   assert_fails(rill_stream_capture_end(stream, &graph), RILL_ERROR_INVALID_ARGUMENT);
-  /* an event of it marks no work, until it is recorded again */
+  /* an event of it stands for no work, until it is recorded again */
   assert_fails(rill_stream_wait_event(stream, event, 0), RILL_ERROR_NOT_RECORDED);
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_becomes_ready(event);

@@ -16,7 +16,7 @@ static void refuses_bad_arguments(void) {
   assert_says("name");
   assert_fails(rill_stream_note_begin(noted, RILL_STREAM_NOTE(.name = "reduce", .rank = 4, .ranks = 4)),
                RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("rank 4 of 4");
+  assert_says("rank is 4, but ranks is 4");
 }
 
 static void accepts_older_and_newer_notes(void) {

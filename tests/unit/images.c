@@ -200,7 +200,7 @@ static void refuses_a_bare_seal(void) {
   unsigned char file[64] = "\177ELF\2\1\1";
   file[16] = 3, file[18] = 62;
   image_seal(file, sizeof file, NULL);
-  assert_string_equal(read_words("cpu", file, sizeof file), "it ends before its seal");
+  assert_string_equal(read_words("cpu", file, sizeof file), "it is too short to have a seal");
 }
 
 /* ---- the fit of targets ---- */
@@ -285,7 +285,7 @@ static void refuses_notes_that_overlap(void) {
     segments_of(&elf)[i] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = elf.symbols + 12 * i, .p_filesz = BYTES / 2 };
   }
   char words[128];
-  (void)snprintf(words, sizeof words, "its segments of notes 0, of %d bytes at %zu, and 1, of %d bytes at %zu, overlap",
+  (void)snprintf(words, sizeof words, "its segments of notes 0 (%d bytes at %zu) and 1 (%d bytes at %zu) overlap",
                  BYTES / 2, elf.symbols, BYTES / 2, elf.symbols + 12);
   assert_read("hip", &elf, words);
   for (size_t i = 0; i < SEGMENTS; i++) { /* one after another they are right, in any order */

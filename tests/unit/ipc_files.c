@@ -292,7 +292,7 @@ static void freed_memory_is_not_found_in_its_successor(void) {
   assert_int_equal(file.fd, old_file.fd); /* the system gives the lowest that is free */
   assert_memory_not_equal(&old, &new, sizeof old);
   assert_fails_in("rill_memory_ipc_import", import(old, &p), RILL_ERROR_NOT_FOUND);
-  assert_says("has freed it, or is a different process");
+  assert_says("has freed the object, or is a different process");
   assert_ok(import(new, &p));
   assert_ok(rill_free(p));
   assert_ok(rill_free(second));
