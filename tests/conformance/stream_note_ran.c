@@ -13,7 +13,7 @@ static void refuses_bad_arguments(void) {
   assert_says("end_ns is 1, but begin_ns is 2");
 }
 
-/* A bar of the stream, at the times of the host. */
+/* The note is a bar in the stream's track, with the given host times. */
 static void appears_in_traces(void) {
   rill_stream stream = new_stream("noted");
   start_trace();
