@@ -153,10 +153,10 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_EVENT_WAIT, &event->base);
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
-    if (status == RILL_OK) rill__event_seen(point, &asked, &where);
+    if (status == RILL_OK) rill__event_seen(point, &query, &where);
   }
   status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK && point != NULL) RILL__NOTE_ORDER(seen_event, point);

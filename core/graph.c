@@ -81,10 +81,10 @@ rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *afte
 rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after, size_t after_count,
                                    const rill_copy_3d *copy, rill_graph_node *out) {
   RILL_ENTER_NODE();
-  struct rill__copy_3d asked;
+  struct rill__copy_3d request;
   RILL_TRY(rill__building_check(&building));
-  RILL_TRY(rill__copy_3d_read(&asked, copy));
-  return rill__building_finish(&building, rill__copy_submit(self, s, &asked));
+  RILL_TRY(rill__copy_3d_read(&request, copy));
+  return rill__building_finish(&building, rill__copy_submit(self, s, &request));
 }
 
 rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,

@@ -135,9 +135,9 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   *out = rill__known_idle(s);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
   if (*out || rill__is_held(s)) return RILL_OK;
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(s)->work);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(s)->work);
   RILL_TRY(RILL_DISPATCH(s, stream, is_complete, s, out));
-  if (*out) rill__completion_remember(&rill__core(s)->work, &asked);
+  if (*out) rill__completion_remember(&rill__core(s)->work, &query);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
   return RILL_OK;
 }
@@ -289,9 +289,9 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_STREAM_WAIT, &stream->base);
   if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(stream)->work);
     status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
-    if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
+    if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &query);
   }
   status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK) RILL__NOTE_ORDER(seen_stream, stream);

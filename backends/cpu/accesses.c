@@ -152,7 +152,7 @@ static void add_range(struct ranges *ranges, uintptr_t begin, size_t size, uint3
   if (!ranges->full) ranges->list[ranges->count++] = (struct rill__accessed){ begin, size, how };
 }
 
-static uint32_t how_at(const uint64_t bits[RILL__ACCESSED_KINDS], size_t bit) {
+static uint32_t access_kinds_at(const uint64_t bits[RILL__ACCESSED_KINDS], size_t bit) {
   uint32_t how = 0;
   for (uint32_t kind = 0; kind < RILL__ACCESSED_KINDS; kind++) how |= (uint32_t)(bits[kind] >> bit & 1) << kind;
   return how;
@@ -169,7 +169,7 @@ static void add_ranges(struct ranges *ranges, const struct piece *piece) {
     for (size_t first = 0, end; first < 64; first = end) {
       const uint64_t later = first == 63 ? 0 : changes & UINT64_MAX << (first + 1);
       end = later == 0 ? 64 : (size_t)__builtin_ctzll(later);
-      const uint32_t how = how_at(bits, first);
+      const uint32_t how = access_kinds_at(bits, first);
       if (how != 0) add_range(ranges, piece->begin + word * 64 + first, end - first, how);
     }
   }

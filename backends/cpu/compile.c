@@ -373,10 +373,10 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
                "%s exited with status %d: one of its programs cannot be run" RILL_HINT "see rill_compile_log for more",
                compiler, ended);
-  const bool is_there = access(place->image, F_OK) == 0;
-  const bool says_why = result->log != NULL && result->log[0] != '\0';
-  if (ended > 0 || (ended == STATUS_UNKNOWN && !is_there && says_why)) return RILL_OK;
-  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
+  const bool has_image = access(place->image, F_OK) == 0;
+  const bool has_log = result->log != NULL && result->log[0] != '\0';
+  if (ended > 0 || (ended == STATUS_UNKNOWN && !has_image && has_log)) return RILL_OK;
+  RILL_REQUIRE(has_image, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
                ended == 0 ? "status 0" : "a status that is unknown because this program handles or ignores SIGCHLD");
   result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,

@@ -161,12 +161,12 @@ static void *open_temporary_file(const void *data, size_t size, char *why, size_
 
 /* Uses a file that is not removed, because a profiler reads function names from it after the process has ended. */
 static rill_status open_and_keep(const char *folder, const char *name, const void *data, size_t size, void **library) {
-  char path[PATH_SIZE], why[400] = "", stem[64];
+  char path[PATH_SIZE], why[400] = "", file_name[64];
   RILL_REQUIRE(folder[0] == '/', RILL_ERROR_INVALID_ARGUMENT,
                "RILL_CPU_KEEP_IMAGES is \"%s\", which is not an absolute path", folder);
-  (void)snprintf(stem, sizeof stem, "%s", name);
-  for (char *c = stem; (c = strchr(c, '/')) != NULL;) *c = '_';
-  *library = open_from_file(folder, stem, data, size, path, why, sizeof why);
+  (void)snprintf(file_name, sizeof file_name, "%s", name);
+  for (char *c = file_name; (c = strchr(c, '/')) != NULL;) *c = '_';
+  *library = open_from_file(folder, file_name, data, size, path, why, sizeof why);
   if (*library == NULL && path[0] != '\0') (void)unlink(path);
   RILL_REQUIRE(*library != NULL, RILL_ERROR_BACKEND,
                "image \"%s\" cannot be loaded from a kept file (RILL_CPU_KEEP_IMAGES): %s", name, why);

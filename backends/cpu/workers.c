@@ -87,7 +87,7 @@ static int start_worker(void) {
 /* ---- number of workers ---- */
 
 static struct cpu_workers_option {
-  _Atomic uint32_t asked;      /* number that the program has set; 0 if not set */
+  _Atomic uint32_t requested;  /* number that the program has set; 0 if not set */
   _Atomic uint32_t by_default; /* number from the environment; 0 if not set */
 } option;
 
@@ -108,8 +108,8 @@ void rill__cpu_workers_read_count(void) {
 
 /* Returns 0 if the number was set neither by the program nor in the environment. */
 static uint32_t chosen_workers(void) {
-  const uint32_t asked = atomic_load(&option.asked);
-  return asked != 0 ? asked : atomic_load(&option.by_default);
+  const uint32_t requested = atomic_load(&option.requested);
+  return requested != 0 ? requested : atomic_load(&option.by_default);
 }
 
 uint32_t rill__cpu_workers_count(void) {
@@ -127,7 +127,7 @@ static void apply_workers(void) {
 
 void rill__cpu_workers_set_count(uint32_t count) {
   cpu_acquire(&rill__cpu_workers.lock);
-  atomic_store(&option.asked, count);
+  atomic_store(&option.requested, count);
   apply_workers();
   /* Surplus workers notice that before they sleep again. */
   struct cpu_workers_worker *list = rill__cpu_workers.asleep;

@@ -219,8 +219,8 @@ static rill_status fail_ended(const struct rill__event *event) {
 }
 
 /* Makes a capturing stream wait for an event outside its capture, or fails with the reason why it cannot. */
-static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
-                                const struct rill__captured_point *point) {
+static rill_status wait_external(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
+                                 const struct rill__captured_point *point) {
   if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
     return add_event_node(member, RILL_NODE_EVENT_WAIT, event);
   }
@@ -257,7 +257,7 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
   } else if (member != NULL) {
     const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
     if (member->capture != NULL) status = rill__member_take_foreign(member, true);
-    if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
+    if (status == RILL_OK && !own) status = wait_external(member, event, flags, point);
     if (status == RILL_OK && own && !rill__place_add(&member->place, point->place)) status = rill__capture_no_memory();
   }
   rill__graphs_unlock();

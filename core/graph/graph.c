@@ -75,7 +75,7 @@ void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *
               "the list of pages changes under the lock, or when no call can use the graph");
   *(page->next != NULL ? &page->next->before : &graph->page) = page->before;
   if (page->before != NULL) page->before->next = page->next;
-  page->gone = true;
+  page->retired = true;
   page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
   rill__ref(&graph->base); /* a thread that finds a node also reads its graph */
   rill__object_retire(&page->base);
@@ -224,7 +224,7 @@ static uint32_t used_of(const struct rill__node_page *page) {
 }
 
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what) {
-  if (rill__page_of(node)->gone) return rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
+  if (rill__page_of(node)->retired) return rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
   return node->kind != 0 ? RILL_OK : fail_removed(rill__node_id(node), what);
 }
 

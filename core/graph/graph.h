@@ -49,10 +49,10 @@ struct rill__node_page {
   struct rill__graph *graph;
   struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  uint64_t first;    /* serial of the first node */
-  uint32_t live;     /* nodes that have not been removed */
-  bool empty;        /* the nodes only have ids, numbers and kinds */
-  _Atomic bool gone; /* the nodes no longer belong to a graph; also set without the lock */
+  uint64_t first;       /* serial of the first node */
+  uint32_t live;        /* nodes that have not been removed */
+  bool empty;           /* the nodes only have ids, numbers and kinds */
+  _Atomic bool retired; /* the nodes no longer belong to a graph; also set without the lock */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };

@@ -120,10 +120,10 @@ static void query_watch(struct rill__watch *watch) {
   rill_status status = rill__check_usable(watch->device);
   if (status == RILL_OK) {
     ready = rill__known_complete(point);
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     if (!ready) status = RILL_DISPATCH(point, event, is_ready, point, &ready);
-    if (ready && status == RILL_OK) rill__event_seen(point, &asked, &where);
+    if (ready && status == RILL_OK) rill__event_seen(point, &query, &where);
   }
   if (status == RILL_ERROR_CAPTURE_ACTIVE) return; /* a query would invalidate the capture: query later */
   watch->over = status != RILL_OK || ready;
@@ -146,7 +146,7 @@ static bool is_first_over(struct rill__watch *first) {
 
 /* Moves the watches of a line that are over to the end of a list. */
 static struct rill__watch **query_line(struct rill__watch *first, struct rill__watch **end) {
-  struct rill__watch *const last = first->line.last, *const asked = first;
+  struct rill__watch *const last = first->line.last, *const head = first;
   close_line(first);
   while (first != NULL && is_first_over(first)) {
     struct rill__watch *const next = first->line.next;
@@ -158,7 +158,7 @@ static struct rill__watch **query_line(struct rill__watch *first, struct rill__w
   if (first == NULL) return end;
   first->line.previous = NULL;
   first->line.last = last;
-  if (first != asked) first->line.since = clock_ns(CLOCK_MONOTONIC);
+  if (first != head) first->line.since = clock_ns(CLOCK_MONOTONIC);
   open_line(first);
   return end;
 }

@@ -68,12 +68,12 @@ static rill_status check_cooperative(const struct reading *reading) {
   return RILL_OK;
 }
 
-static rill_status read_priority(const struct reading *reading, int32_t asked) {
+static rill_status read_priority(const struct reading *reading, int32_t requested) {
   const rill_device_info *info = &reading->stream->base.device->info;
   const int32_t least = info->priority_least, greatest = info->priority_greatest;
-  if (asked == RILL_PRIORITY_HIGH) asked = greatest;
-  if (asked == RILL_PRIORITY_LOW) asked = least;
-  reading->out->priority = asked < greatest ? greatest : asked > least ? least : asked;
+  if (requested == RILL_PRIORITY_HIGH) requested = greatest;
+  if (requested == RILL_PRIORITY_LOW) requested = least;
+  reading->out->priority = requested < greatest ? greatest : requested > least ? least : requested;
   return check_supported(reading, RILL_ATTR_PRIORITY);
 }
 

@@ -65,7 +65,7 @@ void rill__memory_unguard(struct rill__allocation *allocation) {
 
 /* Waits for everything that the driver's free would wait for, and compares.  Returns true if the memory is kept back.
  * Exported memory is not kept back, because other processes may use it. */
-static bool keep_back(struct rill__allocation *allocation) {
+static bool retain_freed(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   const rill_status status = allocation->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)
                                                                     : rill__backend_synchronize(device);
@@ -139,7 +139,7 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   void *const native = (void *)allocation->native;
   if (status == RILL_OK) status = rill__last_uses_wait(&allocation->last_uses);
   if (status == RILL_OK && RILL__UNLIKELY(allocation->guard != NULL) && allocation->guard->zoned &&
-      keep_back(allocation)) {
+      retain_freed(allocation)) {
     *ended = NULL;
     return RILL_OK;
   }

@@ -268,16 +268,16 @@ static struct rill__order_range *look_up_all(const struct rill__accessed *access
 
 /* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Prints a message once. */
 static void compare_by_allocations(uint64_t token) {
-  static bool said;
+  static bool warned;
   const char *label = NULL;
   if (!rill__journal_awaits(journal, token, &label)) return;
-  if (!said) {
+  if (!warned) {
     rill__order_say(&text,
                     "rill: RILL_CHECK=order:precise: kernel \"%s\" uses more than 64 MiB or more than 262144 ranges of "
                     "bytes; it is compared by its allocations, as with RILL_CHECK=order\n",
                     label);
   }
-  said = true;
+  warned = true;
   rill__journal_stop_waiting(journal, token);
 }
 

@@ -35,8 +35,8 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   while (cache->batch_count >= MOST && query_oldest_batch(pool, cache)) {
   }
   struct rill__stream *stream = cache->stream;
-  const bool asked = cache->batched >= number || cache->complete >= number || cache->batch_count >= MOST;
-  if (!asked && stream != NULL) {
+  const bool queried = cache->batched >= number || cache->complete >= number || cache->batch_count >= MOST;
+  if (!queried && stream != NULL) {
     rill__stream_visit(stream);
     rill__pool_unlock(pool);
     rill__errors_suspend(); /* a batch that cannot be recorded now is recorded later, when it is needed */

@@ -32,7 +32,7 @@ struct track {
   /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
   uint64_t submitted;
   /* operations for which the driver is not queried yet, because the stream was recently idle */
-  _Atomic uint32_t not_asked;
+  _Atomic uint32_t queries_to_skip;
   struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
   struct rill__trace_item *first, **last;
@@ -174,9 +174,9 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
     track->users++;
     introduced = track->trace == trace;
     track->trace = trace;
-    const bool asks = timed && atomic_load(&track->not_asked) == 0;
-    if (timed && !asks) atomic_fetch_sub(&track->not_asked, 1);
-    if (asks && track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
+    const bool queries = timed && atomic_load(&track->queries_to_skip) == 0;
+    if (timed && !queries) atomic_fetch_sub(&track->queries_to_skip, 1);
+    if (queries && track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
         !atomic_load_explicit(&stream->foreign, memory_order_relaxed)) {
       out->follows = track->latest->end;
       atomic_fetch_add(&track->asking, 1);
@@ -196,7 +196,7 @@ static bool is_busy_with(const struct starting *starting) {
   bool ready = true;
   if (starting->follows == NULL) return false;
   const rill_status status = RILL_DISPATCH(starting->follows, event, is_ready, starting->follows, &ready);
-  if (ready) atomic_store(&starting->track->not_asked, ASK_AGAIN - 1);
+  if (ready) atomic_store(&starting->track->queries_to_skip, ASK_AGAIN - 1);
   atomic_fetch_sub(&starting->track->asking, 1);
   return status == RILL_OK && !ready;
 }

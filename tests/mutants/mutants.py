@@ -145,8 +145,8 @@ MUTANTS = [
         "a lost device says its last cause",
         "C2.6",
         "core/device/life.c",
-        "  if (first_to_lose(device)) {",
-        "  if (first_to_lose(device) || true) {",
+        "  if (begin_loss(device)) {",
+        "  if (begin_loss(device) || true) {",
         ["faults on fake cuda"],
     ),
     # ---- held work ----
@@ -535,8 +535,8 @@ MUTANTS = [
         "the driver is given the pageable memory of a graph's copies",
         "C5.3",
         "core/memory/graph_copy.c",
-        "asked->staged != NULL ||",
-        "asked->staged == NULL ||",
+        "request->staged != NULL ||",
+        "request->staged == NULL ||",
         ["graph_pageable, fake_hip7"],
     ),
     Mutant(
