@@ -191,7 +191,7 @@ rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uin
   return RILL_DISPATCH(d, device, get_memory, d, free_bytes, total_bytes);
 }
 
-enum { WORKERS_MOST = 1024 };
+enum { WORKERS_MAX = 1024 };
 
 static rill_status check_has_workers(const struct rill__device *device) {
   RILL_REQUIRE(device->backend->device->get_workers != NULL, RILL_ERROR_UNSUPPORTED,
@@ -203,7 +203,7 @@ rill_status rill_device_set_workers(rill_device device, uint32_t count) {
   RILL_ENTER();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, but the limit is %d", count, WORKERS_MOST);
+  RILL_REQUIRE(count <= WORKERS_MAX, RILL_ERROR_OUT_OF_RANGE, "%u workers, but the limit is %d", count, WORKERS_MAX);
   RILL_TRY(check_has_workers(d));
   RILL_ASK(d, device, set_workers, d, count);
   return RILL_OK;

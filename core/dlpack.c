@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { DL_READ_ONLY = 1 }; /* in DLManagedTensorVersioned.flags */
-enum { MOST_DIMENSIONS = 64 };
+enum { MAX_DIMENSIONS = 64 };
 
 /* ---- shapes ---- */
 
@@ -48,8 +48,8 @@ static bool reach(const rill_tensor *tensor, size_t *below, size_t *above) {
 
 static rill_status check_tensor(const rill_tensor *tensor, size_t *below, size_t *above) {
   RILL_REQUIRE(tensor->type_bits != 0, RILL_ERROR_INVALID_ARGUMENT, "tensor: type_bits is 0");
-  RILL_REQUIRE(tensor->dimensions <= MOST_DIMENSIONS, RILL_ERROR_INVALID_ARGUMENT,
-               "tensor: dimensions is %u, but the limit is %d", tensor->dimensions, MOST_DIMENSIONS);
+  RILL_REQUIRE(tensor->dimensions <= MAX_DIMENSIONS, RILL_ERROR_INVALID_ARGUMENT,
+               "tensor: dimensions is %u, but the limit is %d", tensor->dimensions, MAX_DIMENSIONS);
   RILL_REQUIRE(tensor->dimensions == 0 || tensor->shape != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "tensor: shape is NULL, but dimensions is %u", tensor->dimensions);
   for (uint32_t i = 0; i < tensor->dimensions; i++) {

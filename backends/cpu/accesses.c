@@ -15,9 +15,9 @@
 enum {
   PIECE_BYTES = 256,
   WORDS = PIECE_BYTES / 64,
-  PIECES_MOST = 1 << 18, /* per launch: covers 64 MiB of accessed memory with 40 MiB of bitmaps */
-  RANGES_MOST = 1 << 18, /* number of ranges passed to core */
-  REMEMBERED = 64        /* number of pieces that a worker remembers */
+  PIECES_MAX = 1 << 18, /* per launch: covers 64 MiB of accessed memory with 40 MiB of bitmaps */
+  RANGES_MAX = 1 << 18, /* number of ranges passed to core */
+  REMEMBERED = 64       /* number of pieces that a worker remembers */
 };
 
 struct piece {
@@ -75,7 +75,7 @@ static struct piece *get_piece(struct cpu_accesses *accesses, uintptr_t begin) {
   struct piece *piece = accesses->room > 0 ? accesses->chains[chain_of_piece(accesses, begin)] : NULL;
   while (piece != NULL && piece->begin != begin) piece = piece->next;
   if (piece != NULL) return piece;
-  if (accesses->count == PIECES_MOST || (accesses->count >= accesses->room && !add_chains(accesses))) return NULL;
+  if (accesses->count == PIECES_MAX || (accesses->count >= accesses->room && !add_chains(accesses))) return NULL;
   piece = calloc(1, sizeof *piece);
   if (piece == NULL) return NULL;
   struct piece **const chain = &accesses->chains[chain_of_piece(accesses, begin)];
@@ -144,7 +144,7 @@ static void add_range(struct ranges *ranges, uintptr_t begin, size_t size, uint3
   }
   if (ranges->count == ranges->room && !ranges->full) {
     const size_t room = ranges->room == 0 ? 64 : 2 * ranges->room;
-    struct rill__accessed *larger = room <= RANGES_MOST ? realloc(ranges->list, room * sizeof *larger) : NULL;
+    struct rill__accessed *larger = room <= RANGES_MAX ? realloc(ranges->list, room * sizeof *larger) : NULL;
     ranges->full = larger == NULL;
     if (larger != NULL) ranges->list = larger;
     if (larger != NULL) ranges->room = room;

@@ -34,7 +34,7 @@ enum { MACHINE = EM_NONE }; /* the loader checks the machine */
 
 /* ---- checking ---- */
 
-enum { MOST_SEGMENTS = 256 }; /* because every lookup of a variable searches them all */
+enum { MAX_SEGMENTS = 256 }; /* because every lookup of a variable searches them all */
 
 /* Detects a truncated image: the loader maps what the headers say without checking the file's size, and an access
  * beyond the end of the file would kill the process.  Returns what is wrong, or NULL. */
@@ -49,7 +49,7 @@ const char *rill__cpu_image_fault(const void *bytes, size_t size) {
   if (header.e_type != ET_DYN) return "it is not a shared object";
   if (MACHINE != EM_NONE && header.e_machine != MACHINE) return "it is for another machine";
   if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) return "it has no program headers";
-  if (header.e_phnum > MOST_SEGMENTS) return "it has more than 256 program headers";
+  if (header.e_phnum > MAX_SEGMENTS) return "it has more than 256 program headers";
   const size_t table = (size_t)header.e_phnum * sizeof(ElfW(Phdr));
   if (header.e_phoff > size || table > size - header.e_phoff) return "it is truncated";
   for (size_t i = 0; i < header.e_phnum; i++) {

@@ -252,7 +252,7 @@ static size_t place_arg(size_t offset, size_t size) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 
-enum { LABEL_MOST = 60 }; /* characters of a label that a message shows */
+enum { LABEL_MAX = 60 }; /* characters of a label that a message shows */
 
 static void end_noted_launch(struct cpu_op *op) { rill__cpu_accesses_end(((struct launch *)op)->accesses); }
 
@@ -265,7 +265,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   for (uint32_t i = 0; i < code->arg_count; i++) size = place_arg(size, code->arg_sizes[i]) + code->arg_sizes[i];
   const size_t constant_count = request->extras != NULL ? request->extras->constant_count : 0;
   if (constant_count > 0) size = place_arg(size, 64) + constant_count * sizeof(struct rill__constant);
-  const size_t label = request->label != NULL ? strnlen(request->label, LABEL_MOST) + 1 : 0;
+  const size_t label = request->label != NULL ? strnlen(request->label, LABEL_MAX) + 1 : 0;
 
   RILL_TRY(rill__cpu_faults_catch());
   struct launch *op = NULL;

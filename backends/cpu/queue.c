@@ -240,7 +240,7 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
       if (!leave_empty_queue(queue)) return;
       continue;
     }
-    if (rill__cpu_workers_wants_other(queue->level, count)) {
+    if (rill__cpu_workers_should_yield(queue->level, count)) {
       rill__cpu_workers_push(queue);
       return;
     }

@@ -111,7 +111,7 @@ static bool is_of_device(struct rill__device *device, const struct rill__fill_2d
 
 /* Fills with patterns of 8 and 16 bytes. */
 static rill_status try_kernel(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *done) {
-  enum { THREADS = 256, MOST_ROWS = 65535 };
+  enum { THREADS = 256, MAX_ROWS = 65535 };
   const uint64_t block_words = (uint64_t)THREADS * GPU_FILL_WORDS;
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -124,7 +124,7 @@ static rill_status try_kernel(struct rill__stream *stream, const struct rill__fi
   memcpy(&pattern[0], fill->pattern, 8);
   memcpy(&pattern[1], (const unsigned char *)fill->pattern + fill->pattern_size - 8, 8);
   void *args[] = { &dst, &pitch, &width, &height, &pattern[0], &pattern[1] };
-  const unsigned rows = (unsigned)(height < MOST_ROWS ? height : MOST_ROWS);
+  const unsigned rows = (unsigned)(height < MAX_ROWS ? height : MAX_ROWS);
   gpu_result result;
   GPU_RUN(result, device, part->work_inside, launch,
           (kernel, (unsigned)blocks, rows, 1, THREADS, 1, 1, 0, part->native, args, NULL));

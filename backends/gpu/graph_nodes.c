@@ -524,7 +524,7 @@ static size_t bytes_of_change(const struct rill__launch *launch) {
  * is changed only a few times; then another one replaces it, and the memory is freed. */
 static bool may_change(struct gpu_exec *part, struct rill__device *device, const struct rill__step *steps,
                        uint32_t count, struct rill__operation *const *operations) {
-  enum { MOST_CHANGES = 64, MOST_BYTES = 1 << 20 };
+  enum { MAX_CHANGES = 64, MAX_BYTES = 1 << 20 };
   size_t bytes = 0;
   if (!GPU_NODES_CHANGE) return false;
   for (uint32_t i = 0; i < count; i++) {
@@ -534,7 +534,7 @@ static bool may_change(struct gpu_exec *part, struct rill__device *device, const
     if (GPU_CHANGES_LEAK) bytes += bytes_of_change(&operations[i]->launch);
   }
   if (bytes == 0) return true;
-  if (part->changes == MOST_CHANGES || part->change_bytes + bytes > MOST_BYTES) return false;
+  if (part->changes == MAX_CHANGES || part->change_bytes + bytes > MAX_BYTES) return false;
   part->changes++;
   part->change_bytes += bytes;
   return true;

@@ -245,7 +245,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   if (graph != NULL) {
     RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE,
                  "a capture of %s is already adding nodes to the graph", rill__capture_name(graph->capture).text);
-    RILL_TRY(rill__graph_check_there(start->after, start->after_count));
+    RILL_TRY(rill__graph_check_live(start->after, start->after_count));
     rill__ref(&graph->base);
   } else {
     RILL_TRY(rill__graph_new(stream->base.device, &graph));

@@ -228,7 +228,7 @@ rill_status rill__graph_node_check(const struct rill__graph_node *node, const ch
   return node->kind != 0 ? RILL_OK : fail_removed(rill__node_id(node), what);
 }
 
-rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
+rill_status rill__graph_check_live(struct rill__graph_node *const *nodes, size_t count) {
   for (size_t i = 0; i < count; i++) RILL_TRY(rill__graph_node_check(nodes[i], "after"));
   return RILL_OK;
 }
@@ -236,7 +236,7 @@ rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_
 /* Initializes a node.  It belongs to the graph only once its page counts it. */
 static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
                             struct rill__graph_node **out) {
-  RILL_TRY(rill__graph_check_there(after, after_count));
+  RILL_TRY(rill__graph_check_live(after, after_count));
   if (graph->page == NULL || graph->closed || used_of(graph->page) == graph->page->room) RILL_TRY(add_page(graph));
   const uint32_t place = used_of(graph->page);
   struct rill__graph_node *node = &graph->page->nodes[place];

@@ -142,7 +142,7 @@ rill_status rill__graph_check_complete(const struct rill__graph *graph);
 
 /* Returns STALE_HANDLE if one of the nodes was removed: between finding the nodes and taking the lock, a failed capture
  * may have removed its own nodes. */
-rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count);
+rill_status rill__graph_check_live(struct rill__graph_node *const *nodes, size_t count);
 
 /* Adds a node after others of the graph; takes over the operation, even on failure. */
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,

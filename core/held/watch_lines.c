@@ -7,7 +7,7 @@
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
  *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
  *   fraction.
- * - At most MOST_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
+ * - At most MAX_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
  * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for times
  *   in which events are near: at most 1 / SHARE and 0.8 % in a second. */
 #include "core/held/watch.h"
@@ -24,7 +24,7 @@ static struct rill__watch **poll_end = &poll_first;
 static size_t polled_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
-enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
+enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MAX_OLD = 8, MAX_COUNTED = 8 };
 
 /* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
  */
@@ -59,7 +59,7 @@ static struct rill__watch *find_line(uint64_t stream) {
 
 /* Returns how long to wait until a line is polled again whose first watch has waited for `age`, in ns. */
 static uint64_t period_of(uint64_t age) {
-  const uint64_t part = age / AGE_TICKS * (polled_count < MOST_COUNTED ? polled_count : MOST_COUNTED);
+  const uint64_t part = age / AGE_TICKS * (polled_count < MAX_COUNTED ? polled_count : MAX_COUNTED);
   return part < TICK ? TICK : part < LONG ? part : LONG;
 }
 
@@ -171,7 +171,7 @@ struct rill__watch **rill__lines_poll(struct rill__watch **end) {
   for (size_t left = polled_count; left > 0; left--, first = next) { /* polled lines move to the end */
     next = first->line.next_line;
     const bool is_old = period_of(now - first->line.since) > TICK;
-    if (first->line.due <= now && is_old && old++ >= MOST_OLD) first->line.due = now + TICK;
+    if (first->line.due <= now && is_old && old++ >= MAX_OLD) first->line.due = now + TICK;
     if (first->line.due <= now) end = query_line(first, end);
     else if (first->line.due < next_due) next_due = first->line.due;
   }

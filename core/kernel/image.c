@@ -171,15 +171,15 @@ size_t rill__image_find(const struct rill__image *image, const char *name) {
 /* ---- faults ---- */
 
 const char *rill__image_fault(struct rill__image *image, const char *format, ...) {
-  enum { MOST = 256 };
-  char *text = malloc(MOST);
+  enum { TEXT_SIZE = 256 };
+  char *text = malloc(TEXT_SIZE);
   if (text == NULL) {
     image->no_memory = true;
     return "no memory";
   }
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(text, MOST, format, arguments);
+  (void)vsnprintf(text, TEXT_SIZE, format, arguments);
   va_end(arguments);
   free(image->fault);
   image->fault = text;

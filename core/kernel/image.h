@@ -88,7 +88,7 @@ bool rill__source_name(const char *symbol, char *out, size_t size);
 #pragma GCC visibility pop
 
 /* longer names are treated as damage */
-enum { RILL__NAME_MOST = 4095 };
+enum { RILL__NAME_MAX = 4095 };
 
 /* Returns true if the `n` bytes at `offset` are within `size`. */
 static inline bool rill__inside(uint64_t size, uint64_t offset, uint64_t n) {

@@ -113,7 +113,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
     allocation->size = size;
     allocation->kind = kind;
     if (RILL__UNLIKELY(guard != NULL)) rill__memory_guard(guard, allocation);
-    if (rill__memory_know(allocation)) {
+    if (rill__memory_track(allocation)) {
       *out = (void *)allocation->begin;
       return RILL_OK;
     }

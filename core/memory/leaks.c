@@ -114,7 +114,7 @@ static void write_thing(const struct thing *thing, size_t alike) {
 }
 
 static void write_leaks(struct rill__device *device) {
-  enum { MOST = 100 };
+  enum { MAX_LINES = 100 };
   struct things things = collect_things(device);
   char line[160];
   size_t written = 0, left = 0;
@@ -125,8 +125,8 @@ static void write_leaks(struct rill__device *device) {
           snprintf(line, sizeof line, "rill: %s: %zu not released at exit:\n", device->name, things.count);
       if (write(STDERR_FILENO, line, (size_t)length) < 0) break;
     }
-    if (written < MOST) write_thing(&things.first[i], alike);
-    if (written++ >= MOST) left += alike;
+    if (written < MAX_LINES) write_thing(&things.first[i], alike);
+    if (written++ >= MAX_LINES) left += alike;
   }
   if (left > 0) {
     const int length = snprintf(line, sizeof line, "  and %zu more\n", left);

@@ -35,7 +35,7 @@ static rill_status enter_import(struct rill__allocation *import, void *opened, v
   rill__memory_lock();
   const struct rill__allocation *first = rill__ranges_find((void *)import->begin);
   const bool fits = first == NULL || (first->imported && first->begin == import->begin && first->size == import->size);
-  const bool entered = fits && rill__import_put_in(import);
+  const bool entered = fits && rill__import_insert(import);
   rill__memory_unlock();
   RILL_REQUIRE(
       fits, RILL_ERROR_INVALID_ARGUMENT,

@@ -86,14 +86,14 @@ static uint64_t hash_finding(const struct rill__order_finding *finding) {
 
 /* Returns true if the finding is new, and remembers it. */
 static bool is_new(struct rill__order_text *text, uint64_t hash) {
-  enum { MOST = 1000 };
+  enum { MAX_FINDINGS = 1000 };
   for (size_t i = 0; i < text->reported_count; i++) {
     if (text->reported[i] == hash) return false;
   }
-  if (text->reported_count == MOST) {
+  if (text->reported_count == MAX_FINDINGS) {
     if (!text->limit_reported)
       rill__order_say(text, "rill: RILL_CHECK=order: %d findings were reported; further findings are not reported\n",
-                      MOST);
+                      MAX_FINDINGS);
     text->limit_reported = true;
     return false;
   }

@@ -12,9 +12,9 @@
 
 enum {
   BUCKETS = 256,
-  KEPT_TRACKS = 1024,   /* if there are more, tracks without operations are freed */
-  MOST_PENDING = 16384, /* limit on operations; further operations are dropped */
-  MANY_PENDING = 8192,  /* number of pending operations from which the thread of the trace starts early */
+  KEPT_TRACKS = 1024,  /* if there are more, tracks without operations are freed */
+  MAX_PENDING = 16384, /* limit on operations; further operations are dropped */
+  MANY_PENDING = 8192, /* number of pending operations from which the thread of the trace starts early */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
   ASK_AGAIN = 4, /* number of operations after which a stream that was idle is queried again */
@@ -91,7 +91,7 @@ static struct track *track_of(const struct rill__stream *stream) {
 
 /* Returns a record; NULL if memory ran out or the limit of pending operations is reached. */
 static struct rill__trace_item *take_item(void) {
-  if (atomic_load_explicit(&pending, memory_order_relaxed) >= MOST_PENDING) return NULL;
+  if (atomic_load_explicit(&pending, memory_order_relaxed) >= MAX_PENDING) return NULL;
   if (free_items == NULL) {
     struct rill__trace_item *const more = calloc(ITEMS_AT_ONCE, sizeof *more);
     for (size_t i = 0; more != NULL && i < ITEMS_AT_ONCE; i++) {

@@ -559,8 +559,8 @@ MUTANTS = [
         "changes of one object on HIP cost memory without end",
         "C7.1",
         "backends/gpu/graph_nodes.c",
-        "if (part->changes == MOST_CHANGES || part->change_bytes + bytes > MOST_BYTES) return false;",
-        "if (part->changes == UINT32_MAX || part->change_bytes + bytes > 1000 * (size_t)MOST_BYTES + MOST_CHANGES) return false;",
+        "if (part->changes == MAX_CHANGES || part->change_bytes + bytes > MAX_BYTES) return false;",
+        "if (part->changes == UINT32_MAX || part->change_bytes + bytes > 1000 * (size_t)MAX_BYTES + MAX_CHANGES) return false;",
         ["graph_branches, fake_hip7"],
     ),
     Mutant(
