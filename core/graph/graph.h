@@ -42,8 +42,7 @@ struct rill__graph_node {
 };
 _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
-/* A page of nodes, which is the object of their handles.  Nodes never move, and all nodes of a page are freed
- * together. */
+/* A page of nodes and the object of their handles.  Nodes never move; those of a page are freed together. */
 struct rill__node_page {
   struct rill__object base;
   struct rill__graph *graph;
@@ -140,8 +139,7 @@ rill_status rill__graph_node_find(rill_graph_node node, const char *what, const 
 /* Fails if a capture adds to the graph, because the capture may remove its nodes again. */
 rill_status rill__graph_check_complete(const struct rill__graph *graph);
 
-/* Returns STALE_HANDLE if one of the nodes was removed: between finding the nodes and taking the lock, a failed capture
- * may have removed its own nodes. */
+/* Returns STALE_HANDLE if a node was removed, for example by a failed capture, before the lock was taken. */
 rill_status rill__graph_check_live(struct rill__graph_node *const *nodes, size_t count);
 
 /* Adds a node after others of the graph; takes over the operation, even on failure. */

@@ -1,6 +1,7 @@
-/* rill_module_compile: the contents of sources in the dialect (C6.1, C6.3, C6.4, C6.7). A fake device runs the host
- * code of kernels with the same names, so the sources here contain the kernels that the bundles have under these names.
- * Cases that lose the device, or that can be observed only from outside, run in their own process. */
+/* rill_module_compile: the contents of sources in the dialect (C6.1, C6.3, C6.4, C6.7). A fake device cannot run
+ * compiled code: it runs host code of a kernel with the same name. The sources here therefore contain kernels of the
+ * linked bundles, with their names. Cases that lose the device, or that can be observed only from outside, run in their
+ * own process. */
 #include "fault/children.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* rill_module_compile in processes that compile the same source at the same time and cache it in one folder (C6.7). A
- * fake device runs the host code of kernels with the same names; this source is from kernels/basic.kernel.cu. */
+ * fake device cannot run compiled code: it runs host code of a kernel with the same name. The source here is therefore
+ * a kernel of kernels/basic.kernel.cu. */
 #include "basic.rill.h"
 #include "support/testing.h"
 

@@ -74,7 +74,7 @@ static void finds_stores_before_the_start(void) {
   }
 }
 
-/* The details of the error list the calls that made the allocation. */
+/* The error's details name the calls that made the allocation. */
 static void says_where_it_was_allocated(void) {
   char *p;
   rill_error error = RILL_ERROR_INIT;

@@ -35,7 +35,7 @@ static uint64_t free_now(void) {
 }
 
 /* M20: only on a GPU, because the free memory of a CPU depends on the whole system. Other processes may allocate and
- * free at the same time, so a single measurement proves nothing; among many, some are undisturbed. */
+ * free at the same time, so the test repeats the measurement until one is undisturbed. */
 static void an_allocation_reduces_free_memory(void) {
   enum { LOOKS = 1000 };
   const size_t bytes = (size_t)64 << 20;

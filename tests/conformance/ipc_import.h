@@ -1,7 +1,7 @@
 /* ipc_import.h: tests of what both imports from other processes refuse.
  *
  * The including file defines
- *   API, FEATURE         the function's name, and the feature that it needs
+ *   API, FEATURE            the function's name, and the feature that it needs
  *   IMPORT(device, handle)  calls it, and checks that a failure has no output
  *   EXPORT_ONE(handle)      exports an object of this process */
 #define IMPORT_FAILS(handle, status) assert_fails_in(API, IMPORT(dut.device, (handle)), (status))

@@ -1,5 +1,5 @@
-/* rill_module_compile (C6.7). A fake device runs the host code of kernels with the same names, so the sources here
- * contain the kernels that kernels/basic.kernel.cu has under these names. */
+/* rill_module_compile (C6.7). A fake device cannot run compiled code: it runs host code of a kernel with the same name.
+ * The sources here therefore contain kernels of kernels/basic.kernel.cu, with their names. */
 #include "basic.rill.h"
 #include "support/testing.h"
 
