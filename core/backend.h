@@ -129,7 +129,7 @@ struct rill__launch {
   uint32_t cluster[3]; /* in blocks, valid if clustered; the grid is a multiple of it */
   void *const *args;   /* one pointer per value; read during the call; sizes in kernel->source, if known */
   /* Valid if the backend has `may_be_address`: an argument contains an address that rill does not know. */
-  bool reaches_out;
+  bool has_unknown_address;
   const char *label; /* may be NULL */
   uint64_t frees;    /* valid if device->checked is not 0: the value to pass to rill__access_find for this launch */
   uint64_t token;    /* valid if kernel->tells_accesses: if not 0, rill__accessed must be called once with it */

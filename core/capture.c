@@ -17,8 +17,8 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_GRAPH, &why) && device->backend->graph != NULL,
                RILL_ERROR_UNSUPPORTED, "captures on %s: %s", device->name, why);
   RILL_REQUIRE(!stream->imported || stream->native > 1, RILL_ERROR_UNSUPPORTED,
-               "%s is the legacy null stream of %s, which no driver captures: other streams wait for it" RILL_HINT
-               "capture a stream of your own",
+               "%s is the legacy null stream of %s, which cannot be captured, because other streams synchronize with "
+               "it" RILL_HINT "capture a stream of your own",
                rill__name_of(&stream->base).text, device->name);
   RILL_TRY(rill__check_usable(device));
   bool capturing = false;
@@ -39,7 +39,7 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   for (size_t i = 0; i < start->after_count && status == RILL_OK; i++) {
     status = rill__graph_node_find(after[i], "after", start->into, &nodes[i]);
     if (status == RILL_OK && rill__graph_of(nodes[i]) != start->into) {
-      status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "after 0x%llx is a node of another graph",
+      status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "after: node 0x%llx belongs to another graph",
                           (unsigned long long)after[i].id);
     }
   }
@@ -81,7 +81,7 @@ rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph gr
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_TRY(rill__graph_check_device(g, &s->base));
-  RILL_REQUIRE(after != NULL || after_count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu",
+  RILL_REQUIRE(after != NULL || after_count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, but after_count is %zu",
                after_count);
   RILL_REQUIRE(after_count < SIZE_MAX / sizeof(void *), RILL_ERROR_OUT_OF_RANGE, "after_count is %zu", after_count);
   RILL_TRY(check_begin(s, mode));
@@ -142,7 +142,7 @@ rill_status rill_stream_capture_get_dependencies(rill_stream stream, rill_graph_
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
-  RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
+  RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, but *count is %zu", room);
   return rill__capture_get_place(s, nodes, room, count);
 }
 
@@ -151,6 +151,6 @@ rill_status rill_stream_capture_set_dependencies(rill_stream stream, const rill_
   RILL_ENTER();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(nodes != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, count is %zu", count);
+  RILL_REQUIRE(nodes != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, but count is %zu", count);
   return rill__capture_set_place(s, nodes, count, add);
 }

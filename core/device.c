@@ -85,14 +85,15 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_TRY(rill__backend_find(backend, &i));
   RILL_REQUIRE(native > 2, RILL_ERROR_INVALID_ARGUMENT,
-               "native is %u: a default stream of whichever device is current" RILL_HINT "name the device yourself",
+               "native is %u, a default stream, which belongs to whichever device is current" RILL_HINT
+               "open the device by its name instead",
                (unsigned)native);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
   const struct rill__search *search = rill__backend_search(i);
   const struct rill__backend *const found = search->backend;
   RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
-  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED, "streams of %s have no native form",
+  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED, "%s has no native streams",
                found->name);
   uint32_t ordinal = 0;
   RILL_TRY(RILL_DISPATCH(search->devices[0], device, of_native_stream, native, &ordinal));
@@ -190,7 +191,7 @@ rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uin
   return RILL_DISPATCH(d, device, get_memory, d, free_bytes, total_bytes);
 }
 
-enum { WORKERS_MOST = 1024 };
+enum { WORKERS_MAX = 1024 };
 
 static rill_status check_has_workers(const struct rill__device *device) {
   RILL_REQUIRE(device->backend->device->get_workers != NULL, RILL_ERROR_UNSUPPORTED,
@@ -202,7 +203,7 @@ rill_status rill_device_set_workers(rill_device device, uint32_t count) {
   RILL_ENTER();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, but the limit is %d", count, WORKERS_MOST);
+  RILL_REQUIRE(count <= WORKERS_MAX, RILL_ERROR_OUT_OF_RANGE, "%u workers, but the limit is %d", count, WORKERS_MAX);
   RILL_TRY(check_has_workers(d));
   RILL_ASK(d, device, set_workers, d, count);
   return RILL_OK;

@@ -33,7 +33,7 @@ rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *
 /* Checks the buffer for a text.  `room`: the size of the caller's buffer. */
 static rill_status check_text_room(const char *text, const size_t *size, size_t room) {
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
-  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
+  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, but *size is %zu", room);
   return RILL_OK;
 }
 
@@ -54,9 +54,9 @@ static rill_status read_note(const rill_stream_note *note, rill_stream_note *out
   *out = (rill_stream_note)RILL_STREAM_NOTE_INIT;
   RILL_REQUIRE(note != NULL, RILL_ERROR_INVALID_ARGUMENT, "note is NULL");
   RILL_TRY(rill__options_read(out, sizeof *out, note, "rill_stream_note"));
-  RILL_REQUIRE(out->name != NULL, RILL_ERROR_INVALID_ARGUMENT, "the note has no name");
-  RILL_REQUIRE(out->ranks == 0 || out->rank < out->ranks, RILL_ERROR_INVALID_ARGUMENT, "rank %u of %u", out->rank,
-               out->ranks);
+  RILL_REQUIRE(out->name != NULL, RILL_ERROR_INVALID_ARGUMENT, "rill_stream_note.name is NULL");
+  RILL_REQUIRE(out->ranks == 0 || out->rank < out->ranks, RILL_ERROR_INVALID_ARGUMENT,
+               "rill_stream_note.rank is %u, but ranks is %u", out->rank, out->ranks);
   return RILL_OK;
 }
 
@@ -86,7 +86,7 @@ rill_status rill_stream_note_ran(rill_stream stream, const rill_stream_note *not
   rill_stream_note n;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_TRY(read_note(note, &n));
-  RILL_REQUIRE(begin_ns <= end_ns, RILL_ERROR_INVALID_ARGUMENT, "it ends at %llu ns, before it begins at %llu ns",
+  RILL_REQUIRE(begin_ns <= end_ns, RILL_ERROR_INVALID_ARGUMENT, "end_ns is %llu, but begin_ns is %llu",
                (unsigned long long)end_ns, (unsigned long long)begin_ns);
   rill__timeline_note_ran(s, &n, begin_ns, end_ns);
   return RILL_OK;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { DL_READ_ONLY = 1 }; /* in DLManagedTensorVersioned.flags */
-enum { MOST_DIMENSIONS = 64 };
+enum { MAX_DIMENSIONS = 64 };
 
 /* ---- shapes ---- */
 
@@ -48,8 +48,8 @@ static bool reach(const rill_tensor *tensor, size_t *below, size_t *above) {
 
 static rill_status check_tensor(const rill_tensor *tensor, size_t *below, size_t *above) {
   RILL_REQUIRE(tensor->type_bits != 0, RILL_ERROR_INVALID_ARGUMENT, "tensor: type_bits is 0");
-  RILL_REQUIRE(tensor->dimensions <= MOST_DIMENSIONS, RILL_ERROR_INVALID_ARGUMENT, "tensor: %u dimensions; %d at most",
-               tensor->dimensions, MOST_DIMENSIONS);
+  RILL_REQUIRE(tensor->dimensions <= MAX_DIMENSIONS, RILL_ERROR_INVALID_ARGUMENT,
+               "tensor: dimensions is %u, but the limit is %d", tensor->dimensions, MAX_DIMENSIONS);
   RILL_REQUIRE(tensor->dimensions == 0 || tensor->shape != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "tensor: shape is NULL, but dimensions is %u", tensor->dimensions);
   for (uint32_t i = 0; i < tensor->dimensions; i++) {
@@ -116,8 +116,8 @@ static rill_status order_consumer(struct rill__stream *stream, intptr_t consumer
                (long long)consumer, device->name);
   RILL_REQUIRE(consumer > 2 || (consumer >= names->first_stream && consumer <= names->last_stream),
                RILL_ERROR_INVALID_ARGUMENT,
-               "consumer is %lld, which names no stream of %s" RILL_HINT
-               "-1: no synchronization; %s; larger numbers: the native stream",
+               "consumer is %lld, which is not a stream of %s" RILL_HINT
+               "valid values are -1: no synchronization; %s; larger numbers: a native stream",
                (long long)consumer, device->name, names->streams);
   struct rill__stream *other = NULL;
   RILL_TRY(rill__stream_import(device, (uintptr_t)consumer, NULL, &other));

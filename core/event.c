@@ -40,8 +40,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
   RILL_TRY(rill__import_options_read(&o, options, false));
-  RILL_REQUIRE(d->backend->event->import != NULL, RILL_ERROR_UNSUPPORTED, "events of %s have no native form to import",
-               d->name);
+  RILL_REQUIRE(d->backend->event->import != NULL, RILL_ERROR_UNSUPPORTED, "%s has no native events to import", d->name);
   RILL_REQUIRE(native != 0, RILL_ERROR_INVALID_ARGUMENT, "native is 0");
   RILL_TRY(rill__device_activate(d));
   struct rill__event *event = NULL;
@@ -154,10 +153,10 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_EVENT_WAIT, &event->base);
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
-    if (status == RILL_OK) rill__event_seen(point, &asked, &where);
+    if (status == RILL_OK) rill__event_seen(point, &query, &where);
   }
   status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK && point != NULL) RILL__NOTE_ORDER(seen_event, point);
@@ -259,7 +258,8 @@ rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
   struct rill__device *device = e->base.device;
   RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_EVENT_IPC));
   RILL_REQUIRE(!e->imported, RILL_ERROR_INVALID_ARGUMENT,
-               "%s is imported" RILL_HINT "export it where it was created; its handle serves any number of processes",
+               "%s is imported" RILL_HINT
+               "export it in the process that created it; one handle serves any number of processes",
                rill__name_of(&e->base).text);
   RILL_REQUIRE(e->interprocess, RILL_ERROR_INVALID_ARGUMENT,
                "%s was created without interprocess" RILL_HINT "create it with .interprocess = true",

@@ -30,12 +30,12 @@ static bool is_complete_now(struct rill__stream *stream) {
   if (rill__known_idle(stream)) return true;
   if (atomic_load(&stream->base.device->lost) != RILL_OK) return false;
   rill__errors_suspend();
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(stream)->work);
   if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
       RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK) {
     complete = false;
   }
-  if (complete) (void)rill__completion_remember(&rill__core(stream)->work, &asked);
+  if (complete) (void)rill__completion_remember(&rill__core(stream)->work, &query);
   rill__errors_resume();
   return complete;
 }
@@ -153,9 +153,9 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
 
 enum { REPORT_SIZE = 16384 };
 
-static uint64_t deadline; /* ns; 0: none */
-static int asked = -1;    /* an eventfd, to which the signal handler writes a request; -1 if there is none */
-static pid_t reporter;    /* the process that runs the reporting thread; a child of fork has no such thread */
+static uint64_t deadline;   /* ns; 0: none */
+static int request_fd = -1; /* an eventfd, to which the signal handler writes a request; -1 if there is none */
+static pid_t reporter;      /* the process that runs the reporting thread; a child of fork has no such thread */
 
 /* Writes the report with one call, so that lines of several threads do not mix. */
 static void print_report(const struct rill__text *text) {
@@ -202,9 +202,9 @@ static void *write_reports(void *unused) {
   const uint64_t pause = deadline / 4000000 + 1; /* ms */
   const int timeout = deadline == 0 ? -1 : pause < INT32_MAX ? (int)pause : INT32_MAX;
   while (rill__self != NULL || rill__thread_attach() != NULL) {
-    struct pollfd ready = { .fd = asked, .events = POLLIN };
+    struct pollfd ready = { .fd = request_fd, .events = POLLIN };
     uint64_t count = 0;
-    const bool signaled = poll(&ready, 1, timeout) > 0 && read(asked, &count, sizeof count) > 0;
+    const bool signaled = poll(&ready, 1, timeout) > 0 && read(request_fd, &count, sizeof count) > 0;
     if (deadline != 0) report_waits();
     if (signaled) report_devices();
   }
@@ -215,23 +215,23 @@ static void ask_for_report(int number) {
   const int error = errno;
   const uint64_t one = 1;
   (void)number;
-  if (getpid() == reporter && write(asked, &one, sizeof one) < 0) errno = 0; /* a report is already requested */
+  if (getpid() == reporter && write(request_fd, &one, sizeof one) < 0) errno = 0; /* a report is already requested */
   errno = error;
 }
 
 /* Installs the signal handler, unless the program has its own. */
 static void handle_signal(int number) {
-  struct sigaction ours, before;
-  memset(&ours, 0, sizeof ours);
-  ours.sa_handler = ask_for_report;
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  struct sigaction action, before;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = ask_for_report;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   if (sigaction(number, NULL, &before) != 0) return;
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
     static const char line[] = "rill: RILL_REPORT_SIGNAL: the program handles that signal itself\n";
     if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* standard error is closed */
     return;
   }
-  (void)sigaction(number, &ours, NULL);
+  (void)sigaction(number, &action, NULL);
 }
 
 void rill__reports_start(uint64_t deadline_ns, int report_signal) {
@@ -239,10 +239,10 @@ void rill__reports_start(uint64_t deadline_ns, int report_signal) {
   sigset_t all, before;
   deadline = deadline_ns;
   reporter = getpid();
-  asked = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's threads handle the signals */
-  const bool started = asked >= 0 && pthread_create(&thread, NULL, write_reports, NULL) == 0;
+  const bool started = request_fd >= 0 && pthread_create(&thread, NULL, write_reports, NULL) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!started) return;
   (void)pthread_detach(thread);

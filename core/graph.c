@@ -81,10 +81,10 @@ rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *afte
 rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after, size_t after_count,
                                    const rill_copy_3d *copy, rill_graph_node *out) {
   RILL_ENTER_NODE();
-  struct rill__copy_3d asked;
+  struct rill__copy_3d request;
   RILL_TRY(rill__building_check(&building));
-  RILL_TRY(rill__copy_3d_read(&asked, copy));
-  return rill__building_finish(&building, rill__copy_submit(self, s, &asked));
+  RILL_TRY(rill__copy_3d_read(&request, copy));
+  return rill__building_finish(&building, rill__copy_submit(self, s, &request));
 }
 
 rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
@@ -182,8 +182,8 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
     if (found++ == nth) out->id = rill__node_id(g->nodes[i]);
   }
   rill__graphs_unlock();
-  RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes \"%s\"; there is no number %u", found, label,
-               nth);
+  RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes labelled \"%s\"; there is no number %u",
+               found, label, nth);
   return RILL_OK;
 }
 
@@ -194,7 +194,7 @@ rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_
   struct rill__graph *g;
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
-  RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
+  RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, but *count is %zu", room);
   rill__graphs_lock();
   rill__graph_renumber(g);
   for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = rill__node_id(g->nodes[i]);
@@ -210,7 +210,7 @@ rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_g
   struct rill__graph *g;
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
-  RILL_REQUIRE((from != NULL && to != NULL) || room == 0, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL, *count is %zu",
+  RILL_REQUIRE((from != NULL && to != NULL) || room == 0, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL, but *count is %zu",
                from == NULL ? "from" : "to", room);
   size_t listed = 0;
   rill__graphs_lock();

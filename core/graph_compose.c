@@ -163,7 +163,7 @@ rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, 
   RILL_TRY(p != NULL ? rill__capture_free(s, p, &taken) : RILL_OK);
   RILL_REQUIRE(taken || p == NULL, RILL_ERROR_NOT_FOUND,
                "no node of the graph allocates %p" RILL_HINT
-               "free memory that the graph does not allocate with rill_free or rill_free_async",
+               "use rill_free or rill_free_async for memory that the graph does not allocate",
                p);
   return rill__building_finish(&building, RILL_OK);
 }
@@ -205,7 +205,7 @@ rill_status rill_graph_get_dot(rill_graph graph, char *text, size_t *size) {
   struct rill__graph *g;
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
-  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
+  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, but *size is %zu", room);
   rill__graphs_lock();
   rill__graph_renumber(g);
   *size = rill__graph_dot(g, text, room);

@@ -147,9 +147,9 @@ static rill_status change_kernel(struct rill__thread *self, struct change *chang
 }
 
 static rill_status change_copy(struct rill__thread *self, struct change *change) {
-  struct rill__copy_3d asked;
-  RILL_TRY(rill__copy_3d_read(&asked, change->params->copy));
-  return rill__copy_submit(self, &change->stream.stream, &asked);
+  struct rill__copy_3d requested;
+  RILL_TRY(rill__copy_3d_read(&requested, change->params->copy));
+  return rill__copy_submit(self, &change->stream.stream, &requested);
 }
 
 static rill_status change_fill(struct change *change) {
@@ -189,7 +189,7 @@ static rill_status make_operation(struct rill__thread *self, struct change *chan
     case RILL_NODE_EVENT_RECORD:
     case RILL_NODE_EVENT_WAIT: return change_event(self, change);
     default:
-      return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a node of kind \"%s\" has nothing that can be changed",
+      return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a node of kind \"%s\" has no parameters that can be changed",
                         rill__node_kind_name(change->before->kind));
   }
 }
@@ -226,9 +226,9 @@ static rill_status put_in_node(struct rill__graph *graph, struct rill__graph_nod
 }
 
 static rill_status change_node(struct rill__thread *self, struct change *change, struct rill__graph_node *node) {
-  const uint32_t kind = change->before->kind, asked = change->params->kind;
-  RILL_REQUIRE(asked == 0 || asked == kind, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_graph_node_params.kind is %u, but the node is of kind %u, \"%s\"", asked, kind,
+  const uint32_t kind = change->before->kind, requested = change->params->kind;
+  RILL_REQUIRE(requested == 0 || requested == kind, RILL_ERROR_INVALID_ARGUMENT,
+               "rill_graph_node_params.kind is %u, but the node is of kind %u, \"%s\"", requested, kind,
                rill__node_kind_name(kind));
   RILL_REQUIRE(change->params->reserved == 0, RILL_ERROR_INVALID_ARGUMENT,
                "rill_graph_node_params.reserved is %u, not 0", change->params->reserved);
@@ -236,7 +236,8 @@ static rill_status change_node(struct rill__thread *self, struct change *change,
   change->stream.member.collect = &change->operation;
   RILL_TRY(make_operation(self, change));
   RILL_REQUIRE(change->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "the node would have nothing to do" RILL_HINT "remove it (rill_graph_remove_node)");
+               "the operation would be empty (0 bytes or 0 blocks)" RILL_HINT
+               "remove the node (rill_graph_remove_node)");
   return put_in_node(change->graph, node, &change->operation);
 }
 

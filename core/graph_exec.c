@@ -201,10 +201,9 @@ static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   const bool of_graph = rill__graph_of(n) == rill__core(exec)->graph;
-  RILL_REQUIRE(of_graph && rill__node_names_find(&rill__core(exec)->names, n, &out->number),
-               RILL_ERROR_INVALID_ARGUMENT,
-               "node 0x%llx is not a node of the graph that the execution object was made from, or was added later",
-               (unsigned long long)node.id);
+  RILL_REQUIRE(
+      of_graph && rill__node_names_find(&rill__core(exec)->names, n, &out->number), RILL_ERROR_INVALID_ARGUMENT,
+      "node 0x%llx is not a node of the graph that was instantiated, or was added later", (unsigned long long)node.id);
   out->kind = n->kind;
   RILL_REQUIRE(out->kind != 0, RILL_ERROR_STALE_HANDLE, "node 0x%llx has been removed from its graph",
                (unsigned long long)node.id);
@@ -291,7 +290,8 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
                               struct making *making, rill_status status) {
   RILL_TRY(status);
   RILL_REQUIRE(making->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "the node would have nothing to do" RILL_HINT "launch another execution object without the node");
+               "the operation would be empty (0 bytes or 0 blocks)" RILL_HINT
+               "launch another execution object without the node");
   rill__ref_and_leave(self, &exec->base);
   status = rill__graph_copy_stage(&making->operation);
   if (status == RILL_OK) status = rill__exec_claim_to_change(exec);
@@ -367,7 +367,7 @@ rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   const bool records = n.kind == RILL_NODE_EVENT_RECORD;
   RILL_REQUIRE(records || n.kind == RILL_NODE_EVENT_WAIT, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u is of kind \"%s\", and neither records nor awaits an event", n.number,
+               "node %u is of kind \"%s\", and neither records an event nor waits for one", n.number,
                rill__node_kind_name(n.kind));
   RILL_TRY(rill__graph_check_event(rill__core(x)->graph, e, records));
   RILL_TRY(rill__check_usable(x->base.device));

@@ -131,9 +131,9 @@ rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy) {
   RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  struct rill__copy_3d asked;
-  RILL_TRY(rill__copy_3d_read(&asked, copy));
-  return rill__copy_submit(self, s, &asked);
+  struct rill__copy_3d request;
+  RILL_TRY(rill__copy_3d_read(&request, copy));
+  return rill__copy_submit(self, s, &request);
 }
 
 rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {

@@ -34,8 +34,8 @@ rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
   RILL_TRY(rill__import_options_read(&o, options, native <= 2));
-  RILL_REQUIRE(d->backend->stream->import != NULL, RILL_ERROR_UNSUPPORTED,
-               "streams of %s have no native form to import", d->name);
+  RILL_REQUIRE(d->backend->stream->import != NULL, RILL_ERROR_UNSUPPORTED, "%s has no native streams to import",
+               d->name);
   RILL_TRY(rill__device_activate(d));
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_import(d, native, &o, &stream));
@@ -135,9 +135,9 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   *out = rill__known_idle(s);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
   if (*out || rill__is_held(s)) return RILL_OK;
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(s)->work);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(s)->work);
   RILL_TRY(RILL_DISPATCH(s, stream, is_complete, s, out));
-  if (*out) rill__completion_remember(&rill__core(s)->work, &asked);
+  if (*out) rill__completion_remember(&rill__core(s)->work, &query);
   if (*out) RILL__NOTE_ORDER(seen_stream, s);
   return RILL_OK;
 }
@@ -161,11 +161,10 @@ rill_status rill_stream_validate(rill_stream stream) {
                "rill_stream_validate on %s: %s", device->name, why);
   bool same = false;
   RILL_TRY(RILL_DISPATCH(s, stream, validate, s, &same));
-  RILL_REQUIRE(
-      same, RILL_ERROR_STALE_HANDLE,
-      "native stream 0x%llx has been destroyed since it was imported, and another stream now has its value" RILL_HINT
-      "release the handle, and import the new stream",
-      (unsigned long long)s->native);
+  RILL_REQUIRE(same, RILL_ERROR_STALE_HANDLE,
+               "native stream 0x%llx has been destroyed since it was imported, and another stream now has the same "
+               "handle" RILL_HINT "release the handle, and import the new stream",
+               (unsigned long long)s->native);
   return RILL_OK;
 }
 
@@ -179,7 +178,7 @@ rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint3
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__check_same_device(&s->base, &e->base));
   RILL_REQUIRE((flags & ~(uint32_t)RILL_EVENT_EXTERNAL) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "flags 0x%x: a record takes RILL_EVENT_EXTERNAL or 0", flags);
+               "flags are 0x%x, but must be RILL_EVENT_EXTERNAL or 0", flags);
   RILL_REQUIRE(!rill__core(e)->cached, RILL_ERROR_INVALID_ARGUMENT,
                "%s is the cached event of a stream" RILL_HINT "record an event of your own",
                rill__name_of(&e->base).text);
@@ -223,8 +222,8 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
   RILL_TRY(rill__check_same_backend(&s->base, &e->base));
   const uint32_t either = RILL_WAIT_IF_RECORDED | RILL_WAIT_MUST_BE_RECORDED;
   RILL_REQUIRE((flags & ~(either | RILL_EVENT_EXTERNAL)) == 0 && (flags & either) != either,
-               RILL_ERROR_INVALID_ARGUMENT, "flags 0x%x: a wait takes RILL_EVENT_EXTERNAL and one of RILL_WAIT_*",
-               flags);
+               RILL_ERROR_INVALID_ARGUMENT,
+               "flags are 0x%x, but only RILL_EVENT_EXTERNAL and one of RILL_WAIT_* may be set", flags);
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_TRY(rill__check_usable(e->base.device));
   const enum rill__meaning meaning = rill__event_meaning(e, &point);
@@ -290,9 +289,9 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_STREAM_WAIT, &stream->base);
   if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(stream)->work);
     status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
-    if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
+    if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &query);
   }
   status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK) RILL__NOTE_ORDER(seen_stream, stream);

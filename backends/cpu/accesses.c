@@ -15,9 +15,9 @@
 enum {
   PIECE_BYTES = 256,
   WORDS = PIECE_BYTES / 64,
-  PIECES_MOST = 1 << 18, /* per launch: covers 64 MiB of accessed memory with 40 MiB of bitmaps */
-  RANGES_MOST = 1 << 18, /* number of ranges passed to core */
-  REMEMBERED = 64        /* number of pieces that a worker remembers */
+  PIECES_MAX = 1 << 18, /* per launch: covers 64 MiB of accessed memory with 40 MiB of bitmaps */
+  RANGES_MAX = 1 << 18, /* number of ranges passed to core */
+  REMEMBERED = 64       /* number of pieces that a worker remembers */
 };
 
 struct piece {
@@ -75,7 +75,7 @@ static struct piece *get_piece(struct cpu_accesses *accesses, uintptr_t begin) {
   struct piece *piece = accesses->room > 0 ? accesses->chains[chain_of_piece(accesses, begin)] : NULL;
   while (piece != NULL && piece->begin != begin) piece = piece->next;
   if (piece != NULL) return piece;
-  if (accesses->count == PIECES_MOST || (accesses->count >= accesses->room && !add_chains(accesses))) return NULL;
+  if (accesses->count == PIECES_MAX || (accesses->count >= accesses->room && !add_chains(accesses))) return NULL;
   piece = calloc(1, sizeof *piece);
   if (piece == NULL) return NULL;
   struct piece **const chain = &accesses->chains[chain_of_piece(accesses, begin)];
@@ -144,7 +144,7 @@ static void add_range(struct ranges *ranges, uintptr_t begin, size_t size, uint3
   }
   if (ranges->count == ranges->room && !ranges->full) {
     const size_t room = ranges->room == 0 ? 64 : 2 * ranges->room;
-    struct rill__accessed *larger = room <= RANGES_MOST ? realloc(ranges->list, room * sizeof *larger) : NULL;
+    struct rill__accessed *larger = room <= RANGES_MAX ? realloc(ranges->list, room * sizeof *larger) : NULL;
     ranges->full = larger == NULL;
     if (larger != NULL) ranges->list = larger;
     if (larger != NULL) ranges->room = room;
@@ -152,7 +152,7 @@ static void add_range(struct ranges *ranges, uintptr_t begin, size_t size, uint3
   if (!ranges->full) ranges->list[ranges->count++] = (struct rill__accessed){ begin, size, how };
 }
 
-static uint32_t how_at(const uint64_t bits[RILL__ACCESSED_KINDS], size_t bit) {
+static uint32_t access_kinds_at(const uint64_t bits[RILL__ACCESSED_KINDS], size_t bit) {
   uint32_t how = 0;
   for (uint32_t kind = 0; kind < RILL__ACCESSED_KINDS; kind++) how |= (uint32_t)(bits[kind] >> bit & 1) << kind;
   return how;
@@ -169,7 +169,7 @@ static void add_ranges(struct ranges *ranges, const struct piece *piece) {
     for (size_t first = 0, end; first < 64; first = end) {
       const uint64_t later = first == 63 ? 0 : changes & UINT64_MAX << (first + 1);
       end = later == 0 ? 64 : (size_t)__builtin_ctzll(later);
-      const uint32_t how = how_at(bits, first);
+      const uint32_t how = access_kinds_at(bits, first);
       if (how != 0) add_range(ranges, piece->begin + word * 64 + first, end - first, how);
     }
   }

@@ -81,26 +81,26 @@ static bool place_object(const struct cpu_object_list *list, uintptr_t base, uin
 /* ---- all memory ---- */
 
 /* Returns true for memory that a kernel may access and that has no bounds to check: constants, stacks, arguments. */
-static bool is_unbounded(const struct cpu_reach *reach, uintptr_t p) {
-  const struct cpu_objects *const objects = reach->objects;
+static bool is_unbounded(const struct cpu_accessible *accessible, uintptr_t p) {
+  const struct cpu_objects *const objects = accessible->objects;
   const bool in_image = p >= objects->begin && p < objects->end;
   const bool in_data = p >= objects->data_begin && p < objects->data_end;
   const bool in_relro = p >= objects->relro_begin && p < objects->relro_end;
   if (in_image && (!in_data || in_relro)) return true;
-  return is_in(reach->own[0], p) || is_in(reach->own[1], p) || rill__cpu_fibers_own(p);
+  return is_in(accessible->own[0], p) || is_in(accessible->own[1], p) || rill__cpu_fibers_own(p);
 }
 
 /* Finds the image's or block's object in which, or near which, `p` lies. */
-static bool place_near(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
+static bool place_near(const struct cpu_accessible *accessible, uintptr_t p, struct place *out) {
   enum { BEFORE = 4096 };
-  const struct cpu_objects *const objects = reach->objects;
+  const struct cpu_objects *const objects = accessible->objects;
   out->kind = SHARED_ARRAY;
-  if (p - reach->locals < objects->local_bytes) return place_object(&objects->locals, reach->locals, p, out);
+  if (p - accessible->locals < objects->local_bytes) return place_object(&objects->locals, accessible->locals, p, out);
   out->kind = VARIABLE;
   if (p >= objects->data_begin && p < objects->data_end) return place_object(&objects->variables, 0, p, out);
   out->kind = DYNAMIC_SHARED;
-  out->bytes = (struct cpu_bytes){ reach->shared, reach->shared_bytes };
-  return p - (reach->shared - BEFORE) < BEFORE + CPU_SHARED_BYTES;
+  out->bytes = (struct cpu_bytes){ accessible->shared, accessible->shared_bytes };
+  return p - (accessible->shared - BEFORE) < BEFORE + CPU_SHARED_BYTES;
 }
 
 static const char *describe_place(const struct place *place, char text[160]) {
@@ -120,11 +120,11 @@ static const char *describe_place(const struct place *place, char text[160]) {
 }
 
 /* Finds the allocation, known to core, in which or near which `p` lies.  Returns NULL, or a complete message. */
-static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
+static const char *place_allocation(const struct cpu_accessible *accessible, uintptr_t p, struct place *out) {
   struct rill__access access;
   char text[160];
   const uint64_t frees = rill__frees_count();
-  rill__access_find(reach->device, p, reach->frees, &access);
+  rill__access_find(accessible->device, p, accessible->frees, &access);
   out->bytes = (struct cpu_bytes){ access.begin, access.size };
   out->kind = access.variable ? OF_MODULE : access.kind == RILL_MEMORY_REGISTERED ? REGISTERED : ALLOCATED;
   switch (access.what) {
@@ -137,7 +137,7 @@ static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, 
       return words;
     case RILL__ACCESS_PEER:
       (void)snprintf(words, sizeof words, "in %s, of a device whose memory %s cannot access", describe_place(out, text),
-                     reach->device->name);
+                     accessible->device->name);
       return words;
     default: return "no memory is allocated";
   }
@@ -156,14 +156,15 @@ static const char *describe_fault(const struct place *place, uintptr_t p, size_t
   return words;
 }
 
-const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global) {
+const char *rill__cpu_find_fault(const struct cpu_accessible *accessible, uintptr_t p, size_t size, uintptr_t of,
+                                 bool *global) {
   struct place place;
   *global = of == 0 && was_found(p, size);
   if (size == 0 || *global) return NULL;
   const uintptr_t at = of != 0 ? of : p;
-  if (is_unbounded(reach, at)) return NULL;
-  const char *const said = place_near(reach, at, &place) ? NULL : place_allocation(reach, at, &place);
-  if (said != NULL) return said;
+  if (is_unbounded(accessible, at)) return NULL;
+  const char *const message = place_near(accessible, at, &place) ? NULL : place_allocation(accessible, at, &place);
+  if (message != NULL) return message;
   *global = place.kind != SHARED_ARRAY && place.kind != DYNAMIC_SHARED;
   if (is_in(place.bytes, p) && size <= place.bytes.size - (p - place.bytes.begin)) return NULL;
   return describe_fault(&place, p, size);

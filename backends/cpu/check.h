@@ -10,7 +10,7 @@ struct cpu_bytes {
 };
 
 /* Memory that a thread of a block may use in addition to the memory that core knows. */
-struct cpu_reach {
+struct cpu_accessible {
   struct rill__device *device;
   const struct cpu_objects *objects;
   uint64_t frees;   /* count of frees at the launch */
@@ -23,6 +23,7 @@ struct cpu_reach {
 /* Checks an access to `size` bytes at `p`.  Returns a message that is valid until the thread's next call, or NULL if
  * the access is right; then `global` tells whether other launches see the same memory at this address.  `of`: an
  * address in the variable that is accessed, or 0. */
-const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global);
+const char *rill__cpu_find_fault(const struct cpu_accessible *accessible, uintptr_t p, size_t size, uintptr_t of,
+                                 bool *global);
 
 #endif

@@ -78,7 +78,7 @@ bool rill__cpu_can_compile(const char **why) {
   find_compiler(&command);
   *why = "";
   if (command.count != 0) return true;
-  *why = "no C++ compiler was found: c++, g++ and clang++ are not on the PATH, or RILL_CXX names no program";
+  *why = "no C++ compiler was found: install c++, g++ or clang++ on the PATH, or set RILL_CXX to a compiler";
   return false;
 }
 
@@ -373,10 +373,10 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
                "%s exited with status %d: one of its programs cannot be run" RILL_HINT "see rill_compile_log for more",
                compiler, ended);
-  const bool is_there = access(place->image, F_OK) == 0;
-  const bool says_why = result->log != NULL && result->log[0] != '\0';
-  if (ended > 0 || (ended == STATUS_UNKNOWN && !is_there && says_why)) return RILL_OK;
-  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
+  const bool has_image = access(place->image, F_OK) == 0;
+  const bool has_log = result->log != NULL && result->log[0] != '\0';
+  if (ended > 0 || (ended == STATUS_UNKNOWN && !has_image && has_log)) return RILL_OK;
+  RILL_REQUIRE(has_image, RILL_ERROR_BACKEND, "%s wrote no output and exited with %s", compiler,
                ended == 0 ? "status 0" : "a status that is unknown because this program handles or ignores SIGCHLD");
   result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
@@ -415,10 +415,10 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
 rill_status rill__cpu_compile(struct rill__device *device, const struct rill__compile *request,
                               struct rill__compiled *result) {
   struct place *place = malloc(sizeof *place);
-  RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
+  RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of file names", sizeof *place);
   rill_status status = RILL_OK;
   if (!make_place(place)) {
-    status = rill__fail(RILL_ERROR_BACKEND, "creating a folder for the compiler, %.200s: %s", place->folder,
+    status = rill__fail(RILL_ERROR_BACKEND, "creating a folder for the compiler (%.200s): %s", place->folder,
                         strerror(errno));
   } else {
     status = compile_in(place, device, request, result);

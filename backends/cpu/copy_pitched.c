@@ -47,8 +47,8 @@ static void copy_to_staging(struct rill__copy_3d *copy, void *staged) {
 }
 
 /* Makes an overlapping copy like memmove: through `room`, or row by row starting at the safe end. */
-static void move(const struct rill__copy_3d *asked, void *room) {
-  struct rill__copy_3d copy = *asked;
+static void move(const struct rill__copy_3d *request, void *room) {
+  struct rill__copy_3d copy = *request;
   if (room != NULL) copy_to_staging(&copy, room);
   const bool forward = room != NULL || (uintptr_t)copy.dst <= (uintptr_t)copy.src;
   if (forward) rill__copy_rows(&copy, 0, rows_of(&copy));
@@ -111,19 +111,19 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
 }
 
 /* Copies rows and slices; works like `copy` in memory.c. */
-rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
+rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *request) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  const size_t size = bytes_of(asked);
-  const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN && !queue->collects;
-  struct pitched what = { .copy = *asked, .overlaps = overlaps(asked) };
-  if (what.overlaps && !is_regular(asked)) {
+  const size_t size = bytes_of(request);
+  const bool pageable = request->src_kind == RILL_MEMORY_UNKNOWN && !queue->collects;
+  struct pitched what = { .copy = *request, .overlaps = overlaps(request) };
+  if (what.overlaps && !is_regular(request)) {
     what.room = rill__cpu_pages_take(size);
     RILL_REQUIRE(what.room != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an overlapping copy of %zu bytes",
                  size);
   }
   if ((pageable || size <= CPU_DIRECT_BYTES) && rill__cpu_queue_take(queue)) {
-    if (what.overlaps) move(asked, what.room);
-    else rill__copy_rows(asked, 0, rows_of(asked));
+    if (what.overlaps) move(request, what.room);
+    else rill__copy_rows(request, 0, rows_of(request));
     rill__cpu_queue_cancel(queue);
     end(&what.op);
     return RILL_OK;
@@ -133,7 +133,7 @@ rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__co
     end(&what.op);
     return rill__fail_in_host_call();
   }
-  struct rill__copy_3d copy = *asked;
+  struct rill__copy_3d copy = *request;
   if (stages) copy_to_staging(&copy, what.staged.pages);
   return submit_copy_rows(queue, &what, pageable, stages);
 }

@@ -56,7 +56,7 @@ static bool cpu_device_supports(struct rill__device *device, uint32_t feature, c
   (void)device;
   if (feature == RILL_FEATURE_RTC) return rill__cpu_can_compile(why);
   static const char *const reasons[] = {
-    [RILL_FEATURE_PEER] = "there is only one cpu device, so there is no other device's memory",
+    [RILL_FEATURE_PEER] = "there is only one cpu device",
     [RILL_FEATURE_MANAGED] = "",
     [RILL_FEATURE_POOL] = "",
     [RILL_FEATURE_IPC] = "",
@@ -64,9 +64,9 @@ static bool cpu_device_supports(struct rill__device *device, uint32_t feature, c
     [RILL_FEATURE_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_FEATURE_GRAPH] = "",
     [RILL_FEATURE_GRAPH_UPDATE] = "",
-    [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
+    [RILL_FEATURE_STREAM_ID] = "the cpu backend has no native streams to import",
     [RILL_FEATURE_KERNEL_ARGS] = "",
-    [RILL_FEATURE_EVENT_IPC] = "events of the cpu backend are marks in the memory of their process",
+    [RILL_FEATURE_EVENT_IPC] = "events of the cpu backend exist only in the memory of their process",
     [RILL_FEATURE_CONDITIONAL] = RILL__NO_CONDITIONALS,
   };
   _Static_assert(sizeof reasons / sizeof *reasons == RILL_FEATURE_END_, "an answer for each feature");

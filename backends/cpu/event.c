@@ -5,7 +5,7 @@
 
 static rill_status cpu_event_create(struct rill__event *event) {
   RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
-               "interprocess: events of %s are marks in the memory of their process", event->base.device->name);
+               "interprocess: events of %s exist only in the memory of their process", event->base.device->name);
   struct cpu_event *part = rill__part(event);
   if (event->timing && event->signaled) part->time = cpu_now(); /* treated as recorded at this moment */
   return RILL_OK;

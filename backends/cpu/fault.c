@@ -102,15 +102,15 @@ static bool are_wanted(void) {
 
 /* Keeps the mask and the flags of the previous handler. */
 static void install(int i) {
-  struct sigaction ours;
+  struct sigaction action;
   if (sigaction(signals[i].number, NULL, &before[i]) != 0) return;
   if ((before[i].sa_flags & SA_SIGINFO) != 0 && before[i].sa_sigaction == handle)
     return; /* installed before the fork */
-  memset(&ours, 0, sizeof ours);
-  ours.sa_sigaction = handle;
-  ours.sa_mask = before[i].sa_mask;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (before[i].sa_flags & (SA_NODEFER | SA_RESTART));
-  (void)sigaction(signals[i].number, &ours, NULL);
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = handle;
+  action.sa_mask = before[i].sa_mask;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (before[i].sa_flags & (SA_NODEFER | SA_RESTART));
+  (void)sigaction(signals[i].number, &action, NULL);
 }
 
 rill_status rill__cpu_faults_catch(void) {

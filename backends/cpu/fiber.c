@@ -365,7 +365,7 @@ static void body(void) {
 }
 
 /* Runs other fibers until the caller, which is queued, is ready and its turn comes. */
-static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
+static void wait_in_queue(struct cpu_fibers *fibers, struct fiber *me) {
 #if RILL_CHECKS
   RILL_ASSERT(fibers->arrived == 0 || fibers->arrived < fibers->live,
               "a queue never holds all the threads that it waits for");
@@ -428,7 +428,7 @@ uint32_t rill__cpu_fibers_barrier_count(uint32_t predicate) {
   fibers->said_true += predicate != 0;
   append_fiber(&fibers->barrier, me);
   complete_barrier(fibers);
-  wait_in_line(fibers, me);
+  wait_in_queue(fibers, me);
   return fibers->last_count; /* valid until the caller reaches another barrier */
 }
 
@@ -467,7 +467,7 @@ static const rill_cpu_warp *exchange_at(uint64_t value, uint32_t mask, const voi
   if (value != 0) exchange->values.nonzero |= bit;
   append_fiber(&exchange->line, me);
   complete_exchange(fibers, warp, i);
-  wait_in_line(fibers, me);
+  wait_in_queue(fibers, me);
   return &exchange->values;
 }
 

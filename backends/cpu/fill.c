@@ -54,7 +54,7 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
 rill_status rill__cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *wanted) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t row_bytes = wanted->width * wanted->pattern_size;
-  struct fill asked = {
+  struct fill request = {
     .op = { .run = run_fill },
     .dst = wanted->dst,
     .pitch = wanted->pitch,
@@ -63,18 +63,18 @@ rill_status rill__cpu_fill_2d(struct rill__stream *stream, const struct rill__fi
     .rows_of_part = row_bytes < CPU_PART_BYTES ? CPU_PART_BYTES / row_bytes : 1,
     .pieces = (row_bytes + CPU_PART_BYTES - 1) / CPU_PART_BYTES,
   };
-  for (size_t at = 0; at < sizeof asked.pattern; at += wanted->pattern_size) {
-    memcpy(asked.pattern + at, wanted->pattern, wanted->pattern_size);
+  for (size_t at = 0; at < sizeof request.pattern; at += wanted->pattern_size) {
+    memcpy(request.pattern + at, wanted->pattern, wanted->pattern_size);
   }
-  if (row_bytes * asked.rows <= CPU_DIRECT_BYTES && rill__cpu_queue_take(queue)) {
-    fill_rows(&asked, 0, asked.rows);
+  if (row_bytes * request.rows <= CPU_DIRECT_BYTES && rill__cpu_queue_take(queue)) {
+    fill_rows(&request, 0, request.rows);
     rill__cpu_queue_cancel(queue);
     return RILL_OK;
   }
   struct fill *op = NULL;
   RILL_TRY(rill__cpu_queue_begin(queue, sizeof *op, &op));
-  asked.op.size = op->op.size;
-  *op = asked;
+  request.op.size = op->op.size;
+  *op = request;
   if (wanted->dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
   cpu_submitted(queue);

@@ -319,7 +319,7 @@ static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
       return false;
     }
     struct cpu_op *node = node_at(run->plan, *run->next++)->op;
-    if (node == NULL || (cpu_is_lost(queue->device) && !node->when_lost)) continue;
+    if (node == NULL || (cpu_is_lost(queue->device) && !node->run_if_lost)) continue;
     if (!node->run(queue, node)) return false;
   }
   if (run->event != NULL && run->event->timing) rill__cpu_event_stamp(run->event, run->record);
@@ -384,10 +384,11 @@ static void write_segment(struct start *start, const struct cpu_segment *segment
   struct run *run = (struct run *)(void *)start->places[segment->chain];
   const size_t size = run_size(segment);
   start->places[segment->chain] += size;
-  *run = (struct run){ .op = { .run = run_segment, .end = end_segment, .size = size, .when_lost = true, .again = true },
-                       .plan = plan,
-                       .next = start->shape->sequence + segment->first,
-                       .end = start->shape->sequence + segment->end };
+  *run =
+      (struct run){ .op = { .run = run_segment, .end = end_segment, .size = size, .run_if_lost = true, .again = true },
+                    .plan = plan,
+                    .next = start->shape->sequence + segment->first,
+                    .end = start->shape->sequence + segment->end };
   atomic_fetch_add_explicit(&plan->users, 1, memory_order_relaxed);
   add_waits(start, segment, run);
   if (segment->first == segment->end) return;

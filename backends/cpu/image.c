@@ -34,7 +34,7 @@ enum { MACHINE = EM_NONE }; /* the loader checks the machine */
 
 /* ---- checking ---- */
 
-enum { MOST_SEGMENTS = 256 }; /* because every lookup of a variable searches them all */
+enum { MAX_SEGMENTS = 256 }; /* because every lookup of a variable searches them all */
 
 /* Detects a truncated image: the loader maps what the headers say without checking the file's size, and an access
  * beyond the end of the file would kill the process.  Returns what is wrong, or NULL. */
@@ -49,7 +49,7 @@ const char *rill__cpu_image_fault(const void *bytes, size_t size) {
   if (header.e_type != ET_DYN) return "it is not a shared object";
   if (MACHINE != EM_NONE && header.e_machine != MACHINE) return "it is for another machine";
   if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) return "it has no program headers";
-  if (header.e_phnum > MOST_SEGMENTS) return "it has more than 256 program headers";
+  if (header.e_phnum > MAX_SEGMENTS) return "it has more than 256 program headers";
   const size_t table = (size_t)header.e_phnum * sizeof(ElfW(Phdr));
   if (header.e_phoff > size || table > size - header.e_phoff) return "it is truncated";
   for (size_t i = 0; i < header.e_phnum; i++) {
@@ -161,12 +161,12 @@ static void *open_temporary_file(const void *data, size_t size, char *why, size_
 
 /* Uses a file that is not removed, because a profiler reads function names from it after the process has ended. */
 static rill_status open_and_keep(const char *folder, const char *name, const void *data, size_t size, void **library) {
-  char path[PATH_SIZE], why[400] = "", stem[64];
+  char path[PATH_SIZE], why[400] = "", file_name[64];
   RILL_REQUIRE(folder[0] == '/', RILL_ERROR_INVALID_ARGUMENT,
                "RILL_CPU_KEEP_IMAGES is \"%s\", which is not an absolute path", folder);
-  (void)snprintf(stem, sizeof stem, "%s", name);
-  for (char *c = stem; (c = strchr(c, '/')) != NULL;) *c = '_';
-  *library = open_from_file(folder, stem, data, size, path, why, sizeof why);
+  (void)snprintf(file_name, sizeof file_name, "%s", name);
+  for (char *c = file_name; (c = strchr(c, '/')) != NULL;) *c = '_';
+  *library = open_from_file(folder, file_name, data, size, path, why, sizeof why);
   if (*library == NULL && path[0] != '\0') (void)unlink(path);
   RILL_REQUIRE(*library != NULL, RILL_ERROR_BACKEND,
                "image \"%s\" cannot be loaded from a kept file (RILL_CPU_KEEP_IMAGES): %s", name, why);

@@ -194,7 +194,7 @@ rill_status rill__cpu_ipc_forget(void *p) {
 
 static rill_status cpu_fail_open(const struct shared_file *file, const char *why) {
   return rill__fail(RILL_ERROR_NOT_FOUND,
-                    "the handle refers to nothing: process %d %s" RILL_HINT
+                    "the exported object cannot be opened: process %d %s" RILL_HINT
                     "keep the exported object until the other processes have opened and closed it",
                     (int)file->process, why);
 }
@@ -207,23 +207,23 @@ static rill_status open_file(const struct shared_file *file, int *fd) {
   (void)snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);
   const ssize_t length = readlink(path, link, sizeof link - 1);
   if (length < 0) {
-    return cpu_fail_open(file,
-                         errno == EACCES ? "is another user's, or cannot be inspected" : "has ended, or freed it");
+    return cpu_fail_open(file, errno == EACCES ? "belongs to another user, or cannot be inspected"
+                                               : "has ended, or has freed the object");
   }
   link[length] = '\0';
-  if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is a different process");
+  if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed the object, or is a different process");
   *fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be accessed from here");
+  return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be accessed from this process");
 }
 
 static rill_status map_file(int fd, const struct shared_file *file, size_t size, void **out) {
   struct stat status;
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &status) != 0 || (uint64_t)status.st_ino != file->inode) {
-    return cpu_fail_open(file, "has freed it, or is a different process");
+    return cpu_fail_open(file, "has freed the object, or is a different process");
   }
   RILL_REQUIRE((uint64_t)status.st_size == file->size && whole_pages(size) == file->size, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: it claims %zu bytes, but there are %llu", size,
+               "the handle is forged: it claims %zu bytes, but the file has %llu", size,
                (unsigned long long)status.st_size);
   void *p = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (p == MAP_FAILED) return fail_system("mmap");
@@ -239,7 +239,8 @@ rill_status rill__cpu_ipc_import(struct rill__device *device, const struct rill_
   (void)device;
   memcpy(&file, from, sizeof file);
   RILL_REQUIRE(memcmp(file.zero, zero, sizeof zero) == 0 && file.process > 0 && file.fd >= 0 && size <= file.size,
-               RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: file %d of process %d, %zu of %llu bytes",
+               RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: it names file %d of process %d, and claims %zu bytes of a file of %llu",
                (int)file.fd, (int)file.process, size, (unsigned long long)file.size);
   RILL_WITHOUT_CANCEL();
   RILL_TRY(open_file(&file, &fd));

@@ -15,7 +15,7 @@
 static rill_status check_args(const rill_cpu_kernel *code, const struct rill__kernel *kernel) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(code->arg_count == source->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle describes %u arguments, but its image %u", kernel->name, source->arg_count,
+               "kernel \"%s\": the bundle lists %u arguments, but its image has %u", kernel->name, source->arg_count,
                code->arg_count);
   for (uint32_t i = 0; i < code->arg_count; i++) {
     RILL_REQUIRE(code->arg_sizes[i] == source->args[i].size, RILL_ERROR_BACKEND,
@@ -112,15 +112,14 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 }
 
 /* Marks the device as lost because threads of a block are deadlocked.  `at`: index of the block. */
-static void lose_deadlocked(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
+static void report_deadlock(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
-       "%s, block (%u, %u, %u): threads are deadlocked, %u at a barrier of "
-       "the block and %u in a function of their warp",
+       "%s, block (%u, %u, %u): the threads are deadlocked: %u wait at a block barrier and %u in a warp function",
        rill__cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
 }
 
-static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
-  lose_deadlocked(running_kernel.launch, running_kernel.block->index, at_barrier, in_warp);
+static void handle_deadlock(uint32_t at_barrier, uint32_t in_warp) {
+  report_deadlock(running_kernel.launch, running_kernel.block->index, at_barrier, in_warp);
   longjmp(running_kernel.out, 1);
 }
 
@@ -142,7 +141,7 @@ static const rill_cpu_services services = {
   .exchange = rill__cpu_fibers_exchange,
   .lane = rill__cpu_fibers_lane,
   .assert_failed = assert_failed,
-  .waits_for_ever = wait_for_ever,
+  .waits_for_ever = handle_deadlock,
   .check_failed = check_failed,
   .exchange_among = rill__cpu_fibers_exchange_among,
   .active = rill__cpu_fibers_active,
@@ -153,7 +152,7 @@ static const rill_cpu_services services = {
 static const char *check_and_note(const void *at, uint64_t size, const void *of, const void *state, uint32_t how) {
   const struct launch *launch = running_kernel.launch;
   const struct cpu_worker *worker = rill__cpu_worker_self();
-  const struct cpu_reach reach = {
+  const struct cpu_accessible accessible = {
     .device = launch->inside.device,
     .objects = launch->objects,
     .frees = launch->frees,
@@ -163,7 +162,7 @@ static const char *check_and_note(const void *at, uint64_t size, const void *of,
     .own = { { (uintptr_t)launch, launch->op.size }, { (uintptr_t)&services, sizeof services } },
   };
   bool global = false;
-  const char *const fault = rill__cpu_find_fault(&reach, (uintptr_t)at, (size_t)size, (uintptr_t)of, &global);
+  const char *const fault = rill__cpu_find_fault(&accessible, (uintptr_t)at, (size_t)size, (uintptr_t)of, &global);
   if (fault == NULL && how != 0 && global && launch->accesses != NULL)
     rill__cpu_accesses_note(launch->accesses, (uintptr_t)at, (size_t)size, how);
   return fault;
@@ -191,7 +190,7 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   if (RILL__LIKELY(!end.given_up)) return true;
   rill__cpu_fibers_free(&worker->fibers, SIZE_MAX);
   if (end.at_barrier + end.in_warp > 0) { /* otherwise assert_failed has reported it */
-    lose_deadlocked(launch, block->index, end.at_barrier, end.in_warp);
+    report_deadlock(launch, block->index, end.at_barrier, end.in_warp);
   }
   return false;
 }
@@ -253,26 +252,26 @@ static size_t place_arg(size_t offset, size_t size) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 
-enum { LABEL_MOST = 60 }; /* characters of a label that a message shows */
+enum { LABEL_MAX = 60 }; /* characters of a label that a message shows */
 
 static void end_noted_launch(struct cpu_op *op) { rill__cpu_accesses_end(((struct launch *)op)->accesses); }
 
-static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct rill__launch *asked) {
+static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct rill__launch *request) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  const struct cpu_kernel *part = rill__part(asked->kernel);
+  const struct cpu_kernel *part = rill__part(request->kernel);
   const rill_cpu_kernel *code = part->code;
   const size_t values = sizeof(struct launch) + code->arg_count * sizeof(void *);
   size_t size = values;
   for (uint32_t i = 0; i < code->arg_count; i++) size = place_arg(size, code->arg_sizes[i]) + code->arg_sizes[i];
-  const size_t constant_count = asked->extras != NULL ? asked->extras->constant_count : 0;
+  const size_t constant_count = request->extras != NULL ? request->extras->constant_count : 0;
   if (constant_count > 0) size = place_arg(size, 64) + constant_count * sizeof(struct rill__constant);
-  const size_t label = asked->label != NULL ? strnlen(asked->label, LABEL_MOST) + 1 : 0;
+  const size_t label = request->label != NULL ? strnlen(request->label, LABEL_MAX) + 1 : 0;
 
   RILL_TRY(rill__cpu_faults_catch());
   struct launch *op = NULL;
-  struct cpu_accesses *const accesses = asked->token != 0 ? rill__cpu_accesses_new(asked->token) : NULL;
-  RILL_REQUIRE(accesses != NULL || asked->token == 0, RILL_ERROR_OUT_OF_MEMORY,
-               "no host memory to note what kernel \"%s\" accesses", asked->kernel->name);
+  struct cpu_accesses *const accesses = request->token != 0 ? rill__cpu_accesses_new(request->token) : NULL;
+  RILL_REQUIRE(accesses != NULL || request->token == 0, RILL_ERROR_OUT_OF_MEMORY,
+               "no host memory to record the accesses of kernel \"%s\"", request->kernel->name);
   const rill_status status = rill__cpu_queue_begin(queue, size + label, &op);
   if (status != RILL_OK && accesses != NULL) rill__cpu_accesses_end(accesses);
   if (status != RILL_OK) return status;
@@ -280,29 +279,29 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   op->op.end = accesses != NULL ? end_noted_launch : NULL;
   op->accesses = accesses;
   op->inside = (struct cpu_inside){ stream->base.device, code->name, label > 0 ? (char *)op + size : NULL };
-  if (label > 0) (void)snprintf((char *)op + size, label, "%s", asked->label);
+  if (label > 0) (void)snprintf((char *)op + size, label, "%s", request->label);
   op->code = code;
   op->stack = part->stack;
   op->objects = part->objects;
-  op->frees = asked->frees;
+  op->frees = request->frees;
   op->sharing = part->sharing;
   op->grid.args = op->args;
-  memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);
-  memcpy(op->grid.block, asked->block, sizeof op->grid.block);
-  op->grid.shared_mem_bytes = asked->shared_mem_bytes;
+  memcpy(op->grid.grid, request->grid, sizeof op->grid.grid);
+  memcpy(op->grid.block, request->block, sizeof op->grid.block);
+  op->grid.shared_mem_bytes = request->shared_mem_bytes;
   op->grid.services = &services;
   size_t offset = values;
   for (uint32_t i = 0; i < code->arg_count; i++) {
     offset = place_arg(offset, code->arg_sizes[i]);
-    op->args[i] = memcpy((char *)op + offset, asked->args[i], code->arg_sizes[i]);
+    op->args[i] = memcpy((char *)op + offset, request->args[i], code->arg_sizes[i]);
     offset += code->arg_sizes[i];
   }
   op->constant_count = constant_count;
   if (constant_count > 0) {
-    op->constants = memcpy((char *)op + place_arg(offset, 64), asked->extras->constants,
+    op->constants = memcpy((char *)op + place_arg(offset, 64), request->extras->constants,
                            constant_count * sizeof(struct rill__constant));
   }
-  if (asked->reaches_out) cpu_queue_unsettle(queue);
+  if (request->has_unknown_address) cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
   cpu_submitted(queue);
   return RILL_OK;

@@ -46,12 +46,12 @@ bool rill__cpu_parse_size(const char *text, uint64_t *bytes) {
 }
 
 void rill__cpu_memory_set_up(void) {
-  uint64_t asked = 0;
+  uint64_t requested = 0;
   const char *const text = getenv("RILL_CPU_MEMORY");
   total = rill__cpu_memory_read();
   if (text == NULL || text[0] == '\0') return;
-  if (rill__cpu_parse_size(text, &asked)) {
-    if (asked < total) total = asked;
+  if (rill__cpu_parse_size(text, &requested)) {
+    if (requested < total) total = requested;
     return;
   }
   char instead[96];

@@ -55,7 +55,7 @@ static rill_status read_objects(struct rill__module *module, const rill_bundle_i
     return RILL_OK;
   }
   forget_objects(part);
-  return rill__fail(RILL_ERROR_BACKEND, "image \"%s\", whose kernels are to be checked, cannot be loaded: %s", name,
+  return rill__fail(RILL_ERROR_BACKEND, "image \"%s\", which was built with rillcc --check, cannot be loaded: %s", name,
                     why);
 }
 
@@ -75,8 +75,9 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
     status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" is a shared object without \"%s\": rillcc did not make it",
                         name, RILL_CPU_IMAGE_SYMBOL);
   } else if (table->magic != RILL_CPU_IMAGE_MAGIC) {
-    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" begins with 0x%x, not 0x%x", name, table->magic,
-                        RILL_CPU_IMAGE_MAGIC);
+    status = rill__fail(RILL_ERROR_BACKEND,
+                        "the table of image \"%s\" begins with 0x%x instead of 0x%x: rillcc did not make it", name,
+                        table->magic, RILL_CPU_IMAGE_MAGIC);
   } else if (table->version == 0 || table->version > RILL_CPU_IMAGE_VERSION) {
     status = rill__fail(RILL_ERROR_BACKEND,
                         "image \"%s\" has version %u, but this library reads up to %u" RILL_HINT

@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-enum { KEPT_MOST = 64 }; /* blocks of CPU_PAGES bytes: a queue that stays long takes and frees them all the time */
+enum { KEPT_MAX = 64 }; /* blocks of CPU_PAGES bytes: a queue that stays long takes and frees them all the time */
 
 /* The first bytes of a cached block. */
 struct kept {
@@ -27,7 +27,7 @@ static struct kept *take_kept(void) {
 
 static bool keep(struct kept *pages) {
   cpu_acquire(&pages_lock);
-  const bool room = kept_count < KEPT_MOST;
+  const bool room = kept_count < KEPT_MAX;
   if (room) {
     pages->next = kept;
     kept = pages;
@@ -54,9 +54,8 @@ void rill__cpu_pages_free(void *pages, size_t size) {
 static _Atomic size_t all_staged;
 
 bool rill__cpu_stage(struct cpu_staged *staged, size_t size, size_t inside) {
-  if (size > CPU_STAGED_MOST) return false;
-  const bool room =
-      atomic_fetch_add_explicit(&all_staged, size, memory_order_relaxed) <= (size_t)CPU_STAGED_MOST - size;
+  if (size > CPU_STAGED_MAX) return false;
+  const bool room = atomic_fetch_add_explicit(&all_staged, size, memory_order_relaxed) <= (size_t)CPU_STAGED_MAX - size;
   void *const pages = room && size > inside ? rill__cpu_pages_take(size) : NULL;
   *staged = (struct cpu_staged){ pages, size };
   if (room && (size <= inside || pages != NULL)) return true;

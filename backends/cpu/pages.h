@@ -2,7 +2,7 @@
  * keep it after a peak.
  *
  * Staged bytes are counted.  They are copies of pageable sources that wait in a queue; there are at most
- * CPU_STAGED_MOST.
+ * CPU_STAGED_MAX.
  */
 #ifndef RILL_CPU_PAGES_H
 #define RILL_CPU_PAGES_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CPU_STAGED_MOST = 256 << 20 };
+enum { CPU_STAGED_MAX = 256 << 20 };
 
 /* Allocate and free pages for `size` > 0 bytes; the first returns NULL if memory ran out.  A few blocks of CPU_PAGES
  * bytes are cached. */

@@ -126,7 +126,7 @@ rill_status rill__cpu_queue_begin(struct cpu_queue *queue, size_t size, void *ou
   }
   struct cpu_op *op = (struct cpu_op *)(void *)(queue->tail->bytes + queue->tail_offset);
   op->size = size;
-  op->when_lost = false;
+  op->run_if_lost = false;
   op->again = false;
   queue->reserved = size;
   *(struct cpu_op **)out = op;
@@ -240,11 +240,11 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
       if (!leave_empty_queue(queue)) return;
       continue;
     }
-    if (rill__cpu_workers_wants_other(queue->level, count)) {
+    if (rill__cpu_workers_should_yield(queue->level, count)) {
       rill__cpu_workers_push(queue);
       return;
     }
-    if ((RILL__LIKELY(!cpu_is_lost(queue->device)) || op->when_lost) && !op->run(queue, op)) return;
+    if ((RILL__LIKELY(!cpu_is_lost(queue->device)) || op->run_if_lost) && !op->run(queue, op)) return;
     finish(queue, op);
   }
 }
@@ -263,7 +263,7 @@ void rill__cpu_queue_step(struct cpu_queue *queue) {
   if (op != NULL && queue->job.open) {
     if (rill__cpu_schedule_parts(queue) && !op->again) finish(queue, op);
   } else if (op != NULL) {
-    if ((!cpu_is_lost(queue->device) || op->when_lost) && !op->run(queue, op)) return;
+    if ((!cpu_is_lost(queue->device) || op->run_if_lost) && !op->run(queue, op)) return;
     finish(queue, op);
   }
   hand_over_or_leave(queue);
@@ -275,7 +275,7 @@ void rill__cpu_queue_resume(struct cpu_queue *queue) {
   rill__cpu_queue_run(queue);
 }
 
-void rill__cpu_queue_hand_on(struct cpu_queue *queue) {
+void rill__cpu_queue_finish_head(struct cpu_queue *queue) {
   finish(queue, first_op(queue));
   rill__cpu_workers_push(queue);
 }

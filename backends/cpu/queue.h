@@ -18,8 +18,8 @@
  * waiter stores `wake_at` and then reads `completed`.  Waiters are in a heap, so that a wait among many costs little
  * more than a single wait.
  *
- * On a lost device, operations that have not started are ended without being run, except those with `when_lost`.  Every
- * queue therefore drains, unless one of its operations never ends.  Waits do not depend on that:
+ * On a lost device, operations that have not started are ended without being run, except those with `run_if_lost`.
+ * Every queue therefore drains, unless one of its operations never ends.  Waits do not depend on that:
  * rill__cpu_queues_abort wakes all waiters, and no wait starts after it.
  *
  * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
@@ -41,9 +41,9 @@ struct cpu_queue;
 struct cpu_op {
   bool (*run)(struct cpu_queue *queue, struct cpu_op *op);
   void (*end)(struct cpu_op *op);
-  size_t size;    /* bytes in the chunk */
-  bool when_lost; /* the operation is also run on a lost device */
-  bool again;     /* run the operation again when the queue that it handed over is resumed */
+  size_t size;      /* bytes in the chunk */
+  bool run_if_lost; /* the operation is also run on a lost device */
+  bool again;       /* run the operation again when the queue that it handed over is resumed */
 };
 
 struct cpu_chunk {
@@ -127,8 +127,8 @@ struct cpu_queue {
   /* Lists of queues (queues.c), under their lock.  A queue with work is in the busy list, or about to be added. */
   struct cpu_queue *next, *previous;
   _Atomic bool busy;
-  uint32_t walkers; /* threads that will continue from this queue, so it has to stay in the busy list */
-  uint64_t serial;  /* position in the order of the busy list */
+  uint32_t iterators; /* threads that will continue from this queue, so it has to stay in the busy list */
+  uint64_t serial;    /* position in the order of the busy list */
 
   struct cpu_job job; /* of the operation at the head */
 };
@@ -178,7 +178,7 @@ void rill__cpu_queue_step(struct cpu_queue *queue);
 void rill__cpu_queue_resume(struct cpu_queue *queue);
 
 /* Ends the operation at the head and leaves the rest to the workers.  Called by an owner that is not a worker. */
-void rill__cpu_queue_hand_on(struct cpu_queue *queue);
+void rill__cpu_queue_finish_head(struct cpu_queue *queue);
 
 static inline bool cpu_is_lost(const struct rill__device *device) {
   return atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;

@@ -59,7 +59,7 @@ static bool has_work(struct cpu_queue *queue) {
 
 /* Moves the queue to the idle list if it has no work.  Call it under the lock. */
 static void put_queue_back(struct cpu_queue *queue) {
-  if (queue->walkers != 0 || has_work(queue)) return;
+  if (queue->iterators != 0 || has_work(queue)) return;
   atomic_store(&queue->busy, false);
   if (has_work(queue)) {
     atomic_store(&queue->busy, true);
@@ -86,13 +86,13 @@ static bool retain_listed(struct cpu_queue *queue) {
 static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
   if (!retain_listed(queue)) return true; /* a queue without references has no work */
   const uint64_t number = cpu_queue_submitted(queue);
-  queue->walkers++;
+  queue->iterators++;
   cpu_release(&queues_lock);
   if (*kept != NULL) rill__cpu_queue_release(*kept);
   *kept = queue;
   const bool reached = rill__cpu_queue_wait(queue, number, RILL__FOREVER, true);
   cpu_acquire(&queues_lock);
-  queue->walkers--;
+  queue->iterators--;
   return reached;
 }
 
@@ -140,7 +140,7 @@ static void reset(struct cpu_queue *queue) {
   atomic_store(&queue->active, false);
   rill__cpu_queue_forget_chunks(queue);
   queue->seen = queue->done = submitted;
-  queue->walkers = 0;
+  queue->iterators = 0;
   atomic_store(&queue->completed, submitted);
   queue->waiters = NULL;
   atomic_store(&queue->wake_at, UINT64_MAX);

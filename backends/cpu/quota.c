@@ -83,8 +83,8 @@ static bool find_group(const char *system, const char *controller, bool version_
 }
 
 /* Returns the smallest limit of a group and its ancestors up to the mount. */
-static uint64_t limit_on_the_way(const char *top_folder, const char *root, const char *group, read_limit_fn *read_limit,
-                                 bool version_2) {
+static uint64_t limit_on_path(const char *top_folder, const char *root, const char *group, read_limit_fn *read_limit,
+                              bool version_2) {
   char folder[PATH_BYTES];
   const size_t shown = strcmp(root, "/") == 0 ? 0 : strlen(root);
   const bool inside =
@@ -117,7 +117,7 @@ static uint64_t least_limit(const char *system, const char *controller, read_lim
     if (!version_2 && (strncmp(type, " - cgroup ", 10) != 0 || !is_in_list(options + 1, controller))) continue;
     if (snprintf(path, sizeof path, "%s%s", system, mount) >= (int)sizeof path) continue;
     if (!find_group(system, controller, version_2, group, sizeof group)) continue;
-    const uint64_t limit = limit_on_the_way(path, root, group, read_limit, version_2);
+    const uint64_t limit = limit_on_path(path, root, group, read_limit, version_2);
     if (limit < least) least = limit;
   }
   (void)fclose(file);

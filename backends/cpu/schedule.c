@@ -31,7 +31,7 @@ struct request {
 };
 
 /* A worker; allocated on its stack. */
-struct seat {
+struct runner {
   struct cpu_worker *worker;
   pid_t thread;
 };
@@ -47,15 +47,15 @@ static struct {
 
   struct cpu_queue *ready; /* linked by `next_ready`, last one first */
   struct request *requests;
-  struct seat *holder; /* has the turn; may be NULL */
-  uint64_t turn;       /* number of the turn */
-  uint32_t idle;       /* workers that sleep until `calls` changes */
-  bool starting;       /* a worker is being started */
-  bool lost;           /* steps are made without requests */
-  uint64_t asked;      /* number of requests by host threads */
-  uint32_t unasked;    /* steps requested by the pacer */
-  bool paced;          /* the pacer is awake */
-  _Atomic uint32_t calls, pace;
+  struct runner *holder;  /* has the turn; may be NULL */
+  uint64_t turn;          /* number of the turn */
+  uint32_t idle;          /* workers that sleep until `calls` changes */
+  bool starting;          /* a worker is being started */
+  bool lost;              /* steps are made without requests */
+  uint64_t request_count; /* number of requests by host threads */
+  uint32_t pacer_steps;   /* steps requested by the pacer */
+  bool pacer_awake;       /* the pacer is awake */
+  _Atomic uint32_t calls, pacer_wake;
 } schedule;
 
 /* ---- the generator ---- */
@@ -78,11 +78,11 @@ void rill__cpu_schedule_read(void) {
   if (!settings->schedules) return;
   static const struct {
     uint32_t early, most;
-  } habits[] = { { 0, 0 }, { 0, 0 }, { 32, 2 }, { 128, 4 }, { 256, ALL_STEPS } };
+  } profiles[] = { { 0, 0 }, { 0, 0 }, { 32, 2 }, { 128, 4 }, { 256, ALL_STEPS } };
   schedule.random = settings->schedule_seed;
-  const uint64_t habit = draw_below(sizeof habits / sizeof *habits);
-  schedule.early = habits[habit].early;
-  schedule.most = habits[habit].most;
+  const uint64_t profile = draw_below(sizeof profiles / sizeof *profiles);
+  schedule.early = profiles[profile].early;
+  schedule.most = profiles[profile].most;
   schedule.by_rank = draw_below(2) == 0;
   rill__cpu_scheduled = true;
   (void)fprintf(stderr, "rill: RILL_CPU_SCHEDULE=seed:%" PRIu64 "\n", settings->schedule_seed);
@@ -106,7 +106,7 @@ static struct cpu_queue *choose_queue(void) {
 
 static bool may_step(void) {
   return schedule.holder == NULL && schedule.ready != NULL &&
-         (schedule.requests != NULL || schedule.lost || schedule.unasked > 0);
+         (schedule.requests != NULL || schedule.lost || schedule.pacer_steps > 0);
 }
 
 static bool is_answered(const struct request *request) {
@@ -151,8 +151,8 @@ static void unlock_schedule(void) {
 /* Lists the request and waits for its answer.  Called under the lock, which it releases.  Returns when the request is
  * answered, or at `until` if that is not 0. */
 static void submit_request(struct request *request, uint64_t until) {
-  schedule.asked++;
-  schedule.unasked = 0;
+  schedule.request_count++;
+  schedule.pacer_steps = 0;
   request->next = schedule.requests;
   schedule.requests = request;
   answer();
@@ -205,21 +205,21 @@ void rill__cpu_schedule_push(struct cpu_queue *queue) {
   if (queue->rank == 0) queue->rank = draw_rank();
   queue->next_ready = schedule.ready;
   schedule.ready = queue;
-  const bool paced = schedule.paced;
-  schedule.paced = true;
-  if (!paced) {
-    atomic_store(&schedule.pace, 1);
-    rill__cpu_wake_one(&schedule.pace);
+  const bool pacer_awake = schedule.pacer_awake;
+  schedule.pacer_awake = true;
+  if (!pacer_awake) {
+    atomic_store(&schedule.pacer_wake, 1);
+    rill__cpu_wake_one(&schedule.pacer_wake);
   }
   unlock_schedule();
 }
 
 /* Ends a step.  Also called for a step that lost the turn, because it may have completed the work that a thread waits
  * for. */
-static void end_step(const struct seat *seat) {
-  if (schedule.holder == seat) {
+static void end_step(const struct runner *runner) {
+  if (schedule.holder == runner) {
     schedule.holder = NULL;
-    if (schedule.unasked > 0) schedule.unasked--;
+    if (schedule.pacer_steps > 0) schedule.pacer_steps--;
     for (struct request *request = schedule.requests; request != NULL; request = request->next) {
       if (request->steps > 0) request->steps--;
     }
@@ -228,7 +228,7 @@ static void end_step(const struct seat *seat) {
 }
 
 _Noreturn void rill__cpu_schedule_serve(struct cpu_worker *worker) {
-  struct seat seat = { .worker = worker, .thread = (pid_t)syscall(SYS_gettid) };
+  struct runner runner = { .worker = worker, .thread = (pid_t)syscall(SYS_gettid) };
   cpu_acquire(&schedule.lock);
   schedule.starting = false;
   for (;;) {
@@ -242,12 +242,12 @@ _Noreturn void rill__cpu_schedule_serve(struct cpu_worker *worker) {
       continue;
     }
     struct cpu_queue *const queue = choose_queue();
-    schedule.holder = &seat;
+    schedule.holder = &runner;
     schedule.turn++;
     cpu_release(&schedule.lock);
     rill__cpu_queue_step(queue);
     cpu_acquire(&schedule.lock);
-    end_step(&seat);
+    end_step(&runner);
   }
 }
 
@@ -359,22 +359,22 @@ static bool all_threads_sleep(void) {
 }
 
 /* The state that the pacer observed at its last checks. */
-struct looks {
-  uint64_t turn, asked;
+struct observed {
+  uint64_t turn, request_count;
   uint32_t same, asleep;
 };
 
 /* Returns true if the observed state has been unchanged, or asleep, for long enough. */
-static bool note_check(struct looks *looks, bool same, bool asleep) {
-  if (!same) looks->same = looks->asleep = 0;
-  looks->same++;
-  looks->asleep = asleep ? looks->asleep + 1 : 0;
-  return looks->asleep > SLEEPING_TICKS || looks->same > LONGEST_TICKS;
+static bool note_check(struct observed *observed, bool same, bool asleep) {
+  if (!same) observed->same = observed->asleep = 0;
+  observed->same++;
+  observed->asleep = asleep ? observed->asleep + 1 : 0;
+  return observed->asleep > SLEEPING_TICKS || observed->same > LONGEST_TICKS;
 }
 
 /* Takes the turn from a step that has slept or run for too long.  Called and returns under the lock, which it releases
  * meanwhile. */
-static void check_step(struct looks *looks) {
+static void check_step(struct observed *observed) {
   char thread[24];
   const uint64_t turn = schedule.turn;
   (void)snprintf(thread, sizeof thread, "%ld", (long)schedule.holder->thread);
@@ -382,31 +382,32 @@ static void check_step(struct looks *looks) {
   const bool asleep = thread_sleeps(thread);
   cpu_acquire(&schedule.lock);
   if (schedule.holder == NULL || schedule.turn != turn) return;
-  const bool stuck = note_check(looks, looks->turn == turn, asleep);
-  looks->turn = turn;
+  const bool stuck = note_check(observed, observed->turn == turn, asleep);
+  observed->turn = turn;
   if (stuck) take_turn();
 }
 
-static void check_host(struct looks *looks) {
-  const uint64_t asked = schedule.asked;
+static void check_host(struct observed *observed) {
+  const uint64_t request_count = schedule.request_count;
   cpu_release(&schedule.lock);
   const bool asleep = all_threads_sleep();
   cpu_acquire(&schedule.lock);
-  const bool quiet = note_check(looks, looks->asked == asked && schedule.asked == asked, asleep);
-  looks->asked = asked;
-  if (quiet && schedule.requests == NULL) schedule.unasked = PACER_STEPS;
+  const bool quiet =
+      note_check(observed, observed->request_count == request_count && schedule.request_count == request_count, asleep);
+  observed->request_count = request_count;
+  if (quiet && schedule.requests == NULL) schedule.pacer_steps = PACER_STEPS;
 }
 
-static void *pace(void *unused) {
+static void *run_pacer(void *unused) {
   (void)unused;
-  struct looks step = { 0 }, host = { 0 };
+  struct observed step = { 0 }, host = { 0 };
   cpu_acquire(&schedule.lock);
   for (;;) {
     while (schedule.ready == NULL && schedule.holder == NULL) {
-      schedule.paced = false;
-      atomic_store(&schedule.pace, 0);
+      schedule.pacer_awake = false;
+      atomic_store(&schedule.pacer_wake, 0);
       unlock_schedule();
-      while (atomic_load(&schedule.pace) == 0) rill__cpu_sleep(&schedule.pace, 0, NULL);
+      while (atomic_load(&schedule.pacer_wake) == 0) rill__cpu_sleep(&schedule.pacer_wake, 0, NULL);
       cpu_acquire(&schedule.lock);
     }
     unlock_schedule();
@@ -424,7 +425,7 @@ static void *pace(void *unused) {
 
 int rill__cpu_schedule_start(void) {
   schedule.starting = true;
-  return rill__cpu_thread_start(pace, NULL);
+  return rill__cpu_thread_start(run_pacer, NULL);
 }
 
 /* ---- fork ---- */
@@ -433,6 +434,6 @@ void rill__cpu_schedule_reset(void) {
   schedule.ready = NULL;
   schedule.requests = NULL;
   schedule.holder = NULL;
-  schedule.idle = schedule.unasked = 0;
-  schedule.starting = schedule.lost = schedule.paced = false;
+  schedule.idle = schedule.pacer_steps = 0;
+  schedule.starting = schedule.lost = schedule.pacer_awake = false;
 }

@@ -39,14 +39,14 @@ const char *rill__cpu_recognize(const void *data, size_t size) {
 const char *rill__cpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   rill_cpu_image_seal seal;
   _Static_assert(sizeof seal == 64 && offsetof(rill_cpu_image_seal, check) == 52, "no padding");
-  if (size < sizeof(Elf64_Ehdr) + sizeof seal) return "it ends before its seal";
+  if (size < sizeof(Elf64_Ehdr) + sizeof seal) return "it is too short to have a seal";
   const unsigned char *at = (const unsigned char *)data + (size - sizeof seal);
   memcpy(&seal, at, sizeof seal);
   if (memcmp(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic) != 0) {
     return "it does not end in rillcc's seal: it is truncated, or not made by rillcc";
   }
   if (seal.version != RILL_CPU_IMAGE_SEAL_VERSION) return "its seal is from a different version of rillcc";
-  if (seal.size != size - sizeof seal) return "it is not as long as its seal says";
+  if (seal.size != size - sizeof seal) return "its length differs from the length in its seal";
   out->work += size;
   if (seal.check != crc32_of(data, size - sizeof seal + offsetof(rill_cpu_image_seal, check))) {
     return "its bytes do not match its seal";

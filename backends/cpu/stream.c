@@ -79,7 +79,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
   struct host_call *call = NULL;
   RILL_TRY(rill__cpu_queue_begin(queue, sizeof *call, &call));
   call->op.run = run_host_call;
-  call->op.when_lost = true; /* fn is called with the status */
+  call->op.run_if_lost = true; /* fn is called with the status */
   call->op.end = NULL;
   call->fn = fn;
   call->user = user;

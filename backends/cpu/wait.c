@@ -133,10 +133,10 @@ bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns,
     rill__cpu_sleep(&waiter.woken, 0, forever ? NULL : &deadline);
     if (forever || cpu_now() < until) continue;
     cpu_acquire(&queue->waiters_lock);
-    const bool was_there = waiter.link != NULL;
-    if (was_there) take_waiter_out(queue, &waiter);
+    const bool still_waiting = waiter.link != NULL;
+    if (still_waiting) take_waiter_out(queue, &waiter);
     cpu_release(&queue->waiters_lock);
-    if (was_there) break;
+    if (still_waiting) break;
     /* it was removed at this moment, and is being woken */
     while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) rill__cpu_sleep(&waiter.woken, 0, NULL);
   }

@@ -66,7 +66,7 @@ static void clean_up_worker(struct cpu_worker *worker) {
   cpu_release(&rill__cpu_workers.lock);
   if (rill__cpu_scheduled) rill__cpu_schedule_drop_turn(worker);
   const bool last = worker->job == NULL || rill__cpu_job_abort(worker->job);
-  if (last) rill__cpu_queue_hand_on(worker->queue);
+  if (last) rill__cpu_queue_finish_head(worker->queue);
 }
 
 /* Reports the oldest fault first, because it is the cause of the others. */

@@ -87,7 +87,7 @@ static int start_worker(void) {
 /* ---- number of workers ---- */
 
 static struct cpu_workers_option {
-  _Atomic uint32_t asked;      /* number that the program has set; 0 if not set */
+  _Atomic uint32_t requested;  /* number that the program has set; 0 if not set */
   _Atomic uint32_t by_default; /* number from the environment; 0 if not set */
 } option;
 
@@ -96,20 +96,20 @@ void rill__cpu_workers_read_count(void) {
   if (text == NULL || text[0] == '\0') return;
   char *end = NULL;
   const unsigned long count = strtoul(text, &end, 10);
-  if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MOST) {
+  if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MAX) {
     atomic_store(&option.by_default, (uint32_t)count);
     return;
   }
   char instead[80];
-  (void)snprintf(instead, sizeof instead, "a number from 1 to %d; the cpu device has %u workers", CPU_WORKERS_MOST,
+  (void)snprintf(instead, sizeof instead, "a number from 1 to %d; the cpu device has %u workers", CPU_WORKERS_MAX,
                  rill__cpu_count());
   rill__cpu_warn_of_setting("RILL_CPU_WORKERS", text, instead);
 }
 
 /* Returns 0 if the number was set neither by the program nor in the environment. */
 static uint32_t chosen_workers(void) {
-  const uint32_t asked = atomic_load(&option.asked);
-  return asked != 0 ? asked : atomic_load(&option.by_default);
+  const uint32_t requested = atomic_load(&option.requested);
+  return requested != 0 ? requested : atomic_load(&option.by_default);
 }
 
 uint32_t rill__cpu_workers_count(void) {
@@ -127,7 +127,7 @@ static void apply_workers(void) {
 
 void rill__cpu_workers_set_count(uint32_t count) {
   cpu_acquire(&rill__cpu_workers.lock);
-  atomic_store(&option.asked, count);
+  atomic_store(&option.requested, count);
   apply_workers();
   /* Surplus workers notice that before they sleep again. */
   struct cpu_workers_worker *list = rill__cpu_workers.asleep;
@@ -249,7 +249,7 @@ static struct cpu_queue *take_ready(void) {
   return NULL;
 }
 
-bool rill__cpu_workers_wants_other(uint32_t level, uint32_t count) {
+bool rill__cpu_workers_should_yield(uint32_t level, uint32_t count) {
   const uint32_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
   const uint32_t before = (1u << level) - 1, before_or_same = (2u << level) - 1;
   return (work & before) != 0 || (count % TURN == TURN - 1 && (work & before_or_same) != 0);

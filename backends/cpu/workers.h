@@ -59,18 +59,18 @@ rill_status rill__cpu_workers_start(void);
 
 /* Number of workers that run operations at a time: the value set, or RILL_CPU_WORKERS, or the number of processors, in
  * this order.  Setting 0 restores the default. */
-enum { CPU_WORKERS_MOST = 1024 };
+enum { CPU_WORKERS_MAX = 1024 };
 void rill__cpu_workers_set_count(uint32_t count);
 uint32_t rill__cpu_workers_count(void);
 
-/* Reads RILL_CPU_WORKERS.  If it is not a number from 1 to CPU_WORKERS_MOST, prints a warning and keeps the default. */
+/* Reads RILL_CPU_WORKERS.  If it is not a number from 1 to CPU_WORKERS_MAX, prints a warning and keeps the default. */
 void rill__cpu_workers_read_count(void);
 
 /* Passes a queue that the caller owns to the workers. */
 void rill__cpu_workers_push(struct cpu_queue *queue);
 
 /* Returns true if the owner of a queue that has run `count` operations should let another queue run first. */
-bool rill__cpu_workers_wants_other(uint32_t level, uint32_t count);
+bool rill__cpu_workers_should_yield(uint32_t level, uint32_t count);
 
 /* Returns true if a waiting thread may spin; false on a single processor. */
 bool rill__cpu_workers_may_spin(void);

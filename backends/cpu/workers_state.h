@@ -8,7 +8,7 @@ enum { CPU_JOBS_BIT = 1u << CPU_LEVELS }; /* bit in rill__cpu_workers.work */
 
 enum {
   CPU_WORKERS_EXTRA = 252, /* maximum number beyond the base number */
-  CPU_WORKERS_ALL = CPU_WORKERS_MOST + CPU_WORKERS_EXTRA
+  CPU_WORKERS_ALL = CPU_WORKERS_MAX + CPU_WORKERS_EXTRA
 };
 
 struct cpu_workers_worker {

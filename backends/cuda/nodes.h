@@ -21,17 +21,17 @@
 
 /* Lets kernels before the node start it early.  In a graph, edges express this serialization.  Preceding nodes that are
  * not kernels complete first; if the driver's edges have no data, all nodes do. */
-static inline gpu_result gpu_vendor_add_early_edges(const struct gpu_spot *spot, const bool *kernels,
+static inline gpu_result gpu_vendor_add_early_edges(const struct gpu_insertion *insertion, const bool *kernels,
                                                     const char **symbol) {
   gpu_result result = GPU_SUCCESS;
   *symbol = gpu_symbols.graph_add_edges;
-  for (size_t i = 0; i < spot->count && result == GPU_SUCCESS; i++) {
+  for (size_t i = 0; i < insertion->count && result == GPU_SUCCESS; i++) {
     CUgraphEdgeData edge = { .from_port = 0 };
     if (kernels[i]) {
       edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
       edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
     }
-    result = GPU_CALL(graph_add_edges, (spot->graph, &spot->after[i], &spot->node, &edge, 1));
+    result = GPU_CALL(graph_add_edges, (insertion->graph, &insertion->after[i], &insertion->node, &edge, 1));
   }
   return result;
 }
@@ -57,7 +57,7 @@ static inline gpu_result gpu_vendor_set_attributes(gpu_graph_node node, const st
 }
 
 /* Adds a kernel node.  `kernels`: tells which of the preceding nodes are kernels. */
-static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
+static inline gpu_result gpu_vendor_add_kernel(struct gpu_insertion *insertion, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {
   const CUDA_KERNEL_NODE_PARAMS_v1 values = {
@@ -65,13 +65,13 @@ static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_functi
     GPU_LAUNCH_SHAPE(launch),
     .kernelParams = (void **)launch->args,
   };
-  if (spot->exec != NULL) return GPU_CALL(graph_set_kernel, (spot->exec, spot->node, &values));
+  if (insertion->exec != NULL) return GPU_CALL(graph_set_kernel, (insertion->exec, insertion->node, &values));
   const bool early = launch->extras != NULL && launch->extras->serialize && gpu_api.graph_add_edges != NULL;
   *symbol = gpu_symbols.graph_add_kernel;
-  gpu_result result =
-      GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, early ? 0 : spot->count, &values));
-  if (result == GPU_SUCCESS && early) result = gpu_vendor_add_early_edges(spot, kernels, symbol);
-  return result == GPU_SUCCESS ? gpu_vendor_set_attributes(spot->node, launch, symbol) : result;
+  gpu_result result = GPU_CALL(
+      graph_add_kernel, (&insertion->node, insertion->graph, insertion->after, early ? 0 : insertion->count, &values));
+  if (result == GPU_SUCCESS && early) result = gpu_vendor_add_early_edges(insertion, kernels, symbol);
+  return result == GPU_SUCCESS ? gpu_vendor_set_attributes(insertion->node, launch, symbol) : result;
 }
 
 /* ---- copies ---- */
@@ -85,19 +85,20 @@ static inline CUmemorytype gpu_vendor_node_memory(const void *p, uint32_t kind) 
   return result == GPU_SUCCESS && type != CU_MEMORYTYPE_HOST ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_HOST;
 }
 
-static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
+static inline gpu_result gpu_vendor_add_copy(struct gpu_insertion *insertion, const struct rill__copy_3d *copy,
                                              gpu_context context, const char **symbol) {
   CUDA_MEMCPY3D values = gpu_vendor_copy_values(copy);
   values.srcMemoryType = gpu_vendor_node_memory(copy->src, copy->src_kind);
   values.dstMemoryType = gpu_vendor_node_memory(copy->dst, copy->dst_kind);
-  if (spot->exec != NULL) return GPU_CALL(graph_set_copy, (spot->exec, spot->node, &values, context));
+  if (insertion->exec != NULL) return GPU_CALL(graph_set_copy, (insertion->exec, insertion->node, &values, context));
   *symbol = gpu_symbols.graph_add_copy;
-  return GPU_CALL(graph_add_copy, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
+  return GPU_CALL(graph_add_copy,
+                  (&insertion->node, insertion->graph, insertion->after, insertion->count, &values, context));
 }
 
 /* ---- fills ---- */
 
-static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
+static inline gpu_result gpu_vendor_add_fill(struct gpu_insertion *insertion, const struct gpu_fill_node *fill,
                                              gpu_context context, const char **symbol) {
   const CUDA_MEMSET_NODE_PARAMS_v1 values = {
     .dst = GPU_POINTER(fill->dst),
@@ -107,19 +108,20 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
     .width = fill->width,
     .height = fill->height,
   };
-  if (spot->exec != NULL) return GPU_CALL(graph_set_fill, (spot->exec, spot->node, &values, context));
+  if (insertion->exec != NULL) return GPU_CALL(graph_set_fill, (insertion->exec, insertion->node, &values, context));
   *symbol = gpu_symbols.graph_add_fill;
-  return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
+  return GPU_CALL(graph_add_fill,
+                  (&insertion->node, insertion->graph, insertion->after, insertion->count, &values, context));
 }
 
 /* ---- changes ---- */
 
-static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
-  return GPU_CALL(graph_set_host, (spot->exec, spot->node, call));
+static inline gpu_result gpu_vendor_set_host(const struct gpu_insertion *insertion, const gpu_host_node *call) {
+  return GPU_CALL(graph_set_host, (insertion->exec, insertion->node, call));
 }
 
-static inline gpu_result gpu_vendor_set_enabled(const struct gpu_spot *spot, bool enabled) {
-  return GPU_CALL(graph_set_enabled, (spot->exec, spot->node, enabled));
+static inline gpu_result gpu_vendor_set_enabled(const struct gpu_insertion *insertion, bool enabled) {
+  return GPU_CALL(graph_set_enabled, (insertion->exec, insertion->node, enabled));
 }
 
 static inline gpu_result gpu_vendor_update(gpu_graph_handle native, gpu_graph graph, gpu_update_result *why,

@@ -99,7 +99,7 @@ const char *rill__cuda_ptx_kernels(const void *data, size_t size, struct rill__i
   while (next_directive(&text, &word, &length)) {
     if (!is_word(word, length, ".entry")) continue;
     length = take_word(&text, &word);
-    if (length == 0 || length > RILL__NAME_MOST || word[0] == '.') return "an .entry has no name";
+    if (length == 0 || length > RILL__NAME_MAX || word[0] == '.') return "an .entry has no name";
     if (rill__image_has_kernel(out, word, length)) continue; /* declared before */
     if (!rill__image_add_kernel(out, word, length, RILL__ARGS_UNKNOWN)) return "no memory";
   }

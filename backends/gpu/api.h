@@ -123,7 +123,7 @@ static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
 
 /* Where to add a node to a native graph; receives the new node.  With `exec`, its `node` is changed instead, which only
  * GPU_NODES_CHANGE permits. */
-struct gpu_spot {
+struct gpu_insertion {
   gpu_graph graph;
   gpu_graph_handle exec;
   const gpu_graph_node *after;

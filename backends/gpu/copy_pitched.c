@@ -11,14 +11,14 @@ static void copy_rows_on_host(void *user, rill_status stream_status) {
 
 /* Lets the host copy between pinned memory, in stream order; the one-dimensional copy (memory.c) explains why.  `done`
  * is false in a capture. */
-static rill_status try_host_copy_of_rows(struct rill__stream *stream, const struct rill__copy_3d *asked, bool *done) {
+static rill_status try_host_copy_of_rows(struct rill__stream *stream, const struct rill__copy_3d *request, bool *done) {
   bool capturing = false;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
   *done = !capturing;
   if (capturing) return RILL_OK;
   struct rill__copy_3d *copy = malloc(sizeof *copy);
   RILL_REQUIRE(copy != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy between pinned memory");
-  *copy = *asked;
+  *copy = *request;
   const rill_status status = gpu_host_call(stream, copy_rows_on_host, copy);
   if (status != RILL_OK) free(copy);
   return status;

@@ -40,7 +40,7 @@ static uint32_t gpu_count_devices(char *why, size_t why_size) {
   result = GPU_CALL(device_count, (&number));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.device_count);
   if (number <= 0) {
-    gpu_append(why, why_size, "%s was opened, but counts no device", library);
+    gpu_append(why, why_size, "%s was opened, but it reports no devices", library);
     return explain_none(why, why_size);
   }
   gpu_vendor_explain(true, (uint32_t)number, why, why_size);

@@ -123,11 +123,11 @@ static inline const char *gpu_elf_read_kernels(const struct gpu_elf *elf, uint32
     const char *name = gpu_elf_string(elf, section.sh_link, symbol.st_name);
     if (name == NULL) return "a symbol's name lies outside of the table of names";
     if (name[0] == '\0' || symbol.st_shndx == SHN_UNDEF || !may_be_kernel(&symbol)) continue;
-    const size_t length = strnlen(name, RILL__NAME_MOST + 1);
+    const size_t length = strnlen(name, RILL__NAME_MAX + 1);
     name_bytes += length;
     count++;
     elf->image->work += length;
-    if (length > RILL__NAME_MOST) return "a symbol's name is too long";
+    if (length > RILL__NAME_MAX) return "a symbol's name is too long";
     if (name_bytes > elf->size) {
       return rill__image_fault(elf->image,
                                "the names of its first %llu symbols have %llu bytes, but the file has only %zu",

@@ -78,20 +78,20 @@ static bool is_pinned(struct rill__device *device, const struct rill__fill_2d *f
 
 /* Fills pinned memory on the host, in stream order, if the vendors' fills cannot do it and their copies would block the
  * caller until the stream is done.  `done` is false in a capture, where copies are nodes. */
-static rill_status try_host_fill(struct rill__stream *stream, const struct rill__fill_2d *asked, bool *done) {
+static rill_status try_host_fill(struct rill__stream *stream, const struct rill__fill_2d *request, bool *done) {
   bool capturing = false;
   *done = false;
-  if (!is_pinned(stream->base.device, asked)) return RILL_OK;
+  if (!is_pinned(stream->base.device, request)) return RILL_OK;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
   if (capturing) return RILL_OK;
   struct host_fill *fill = malloc(sizeof *fill);
   RILL_REQUIRE(fill != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a fill of pinned memory");
-  *fill = (struct host_fill){ .dst = asked->dst,
-                              .pitch = asked->pitch,
-                              .width = asked->width,
-                              .height = asked->height,
-                              .pattern_size = asked->pattern_size };
-  memcpy(fill->pattern, asked->pattern, asked->pattern_size);
+  *fill = (struct host_fill){ .dst = request->dst,
+                              .pitch = request->pitch,
+                              .width = request->width,
+                              .height = request->height,
+                              .pattern_size = request->pattern_size };
+  memcpy(fill->pattern, request->pattern, request->pattern_size);
   const rill_status status = gpu_host_call(stream, fill_on_host, fill);
   if (status != RILL_OK) free(fill);
   *done = status == RILL_OK;
@@ -111,7 +111,7 @@ static bool is_of_device(struct rill__device *device, const struct rill__fill_2d
 
 /* Fills with patterns of 8 and 16 bytes. */
 static rill_status try_kernel(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *done) {
-  enum { THREADS = 256, MOST_ROWS = 65535 };
+  enum { THREADS = 256, MAX_ROWS = 65535 };
   const uint64_t block_words = (uint64_t)THREADS * GPU_FILL_WORDS;
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -124,7 +124,7 @@ static rill_status try_kernel(struct rill__stream *stream, const struct rill__fi
   memcpy(&pattern[0], fill->pattern, 8);
   memcpy(&pattern[1], (const unsigned char *)fill->pattern + fill->pattern_size - 8, 8);
   void *args[] = { &dst, &pitch, &width, &height, &pattern[0], &pattern[1] };
-  const unsigned rows = (unsigned)(height < MOST_ROWS ? height : MOST_ROWS);
+  const unsigned rows = (unsigned)(height < MAX_ROWS ? height : MAX_ROWS);
   gpu_result result;
   GPU_RUN(result, device, part->work_inside, launch,
           (kernel, (unsigned)blocks, rows, 1, THREADS, 1, 1, 0, part->native, args, NULL));
@@ -316,13 +316,13 @@ static rill_status fill_composed(struct rill__stream *stream, const struct rill_
   return may_double(stream, fill) ? double_rows(stream, fill) : fill_by_rows(stream, fill);
 }
 
-rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *asked) {
+rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *request) {
   unsigned char bytes[16];
-  memcpy(bytes, asked->pattern, asked->pattern_size);
-  struct rill__fill_2d fill = *asked;
+  memcpy(bytes, request->pattern, request->pattern_size);
+  struct rill__fill_2d fill = *request;
   fill.pattern = bytes;
-  fill.pattern_size = shorten(bytes, asked->pattern_size, gpu_api.fill_2d_32 != NULL ? 4 : 1);
-  fill.width = asked->width * (asked->pattern_size / fill.pattern_size);
+  fill.pattern_size = shorten(bytes, request->pattern_size, gpu_api.fill_2d_32 != NULL ? 4 : 1);
+  fill.width = request->width * (request->pattern_size / fill.pattern_size);
   /* The vendors state this limit for copies, and none for fills.  Rows with such a pitch are few. */
   const size_t most = gpu_device_of(stream->base.device)->max_pitch;
   if (most != 0 && fill.pitch > most) return fill_by_rows(stream, &fill);

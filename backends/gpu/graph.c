@@ -230,8 +230,9 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   if (result == GPU_SUCCESS) return RILL_OK;
   if (result != GPU_UPDATE_FAILURE) return gpu_fail(device, result, symbol);
   RILL_REQUIRE(part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
-               "the driver of %s refuses the change (reason %u), and launches of a replacement could not be ordered "
-               "after the earlier launches" RILL_HINT "instantiate the graph again",
+               "the driver of %s refuses the change (reason %u), and the object cannot be replaced, because launches "
+               "of the replacement could not be ordered after the earlier launches" RILL_HINT
+               "instantiate the graph again",
                device->name, (unsigned)why);
   RILL_TRY(replace_native(exec, graph, nodes, replaced));
   *taken = true;
@@ -303,8 +304,9 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   RILL_TRY(finish_partial_change(exec));
   if (part->unordered && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
     RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
-                 "the object's last launch was on another stream, and the driver has refused to mark its end" RILL_HINT
-                 "launch the object on that stream again first");
+                 "the last launch of the object was on another stream, and this launch cannot be ordered after it, "
+                 "because the driver refused to record an event" RILL_HINT
+                 "launch the object on that stream again before you launch it here");
     const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
     if (!gpu_mark_is_over(part->mark->place)) {
       GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark->event, 0));

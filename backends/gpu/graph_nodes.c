@@ -8,16 +8,16 @@
 /* State while a native graph is created, inside a scope. */
 struct making {
   struct rill__device *device;
-  struct gpu_spot spot; /* where the next node is added; its node then precedes the one after it */
-  uint32_t made;        /* number of nodes created for the step */
-  bool *kernels;        /* tells which nodes preceding the step are kernels */
+  struct gpu_insertion insertion; /* where the next node is added; its node then precedes the one after it */
+  uint32_t made;                  /* number of nodes created for the step */
+  bool *kernels;                  /* tells which nodes preceding the step are kernels */
 };
 
 /* Makes the new node the predecessor of the step's next one. */
 static rill_status end_node(struct making *making, gpu_result result, const char *symbol) {
   if (result != GPU_SUCCESS) return gpu_fail(making->device, result, symbol);
-  making->spot.after = &making->spot.node;
-  making->spot.count = 1;
+  making->insertion.after = &making->insertion.node;
+  making->insertion.count = 1;
   making->made++;
   return RILL_OK;
 }
@@ -30,8 +30,8 @@ static size_t max_pitch(const struct making *making) {
 }
 
 /* Sets the pitches that a node must have, including pitches that have no meaning for the copy. */
-static struct rill__copy_3d with_pitches(const struct rill__copy_3d *asked) {
-  struct rill__copy_3d copy = *asked;
+static struct rill__copy_3d with_pitches(const struct rill__copy_3d *request) {
+  struct rill__copy_3d copy = *request;
   if (copy.height == 1 && copy.depth == 1) copy.dst_pitch = copy.src_pitch = copy.width;
   if (copy.depth == 1) {
     copy.dst_slice_pitch = copy.dst_pitch * copy.height;
@@ -40,29 +40,29 @@ static struct rill__copy_3d with_pitches(const struct rill__copy_3d *asked) {
   return copy;
 }
 
-static rill_status add_copy_node(struct making *making, const struct rill__copy_3d *asked) {
+static rill_status add_copy_node(struct making *making, const struct rill__copy_3d *request) {
   const char *symbol = "";
-  const struct rill__copy_3d copy = with_pitches(asked);
-  struct gpu_spot spot = making->spot;
-  const gpu_result result = gpu_vendor_add_copy(&spot, &copy, gpu_device_of(making->device)->context, &symbol);
-  making->spot.node = spot.node;
+  const struct rill__copy_3d copy = with_pitches(request);
+  struct gpu_insertion insertion = making->insertion;
+  const gpu_result result = gpu_vendor_add_copy(&insertion, &copy, gpu_device_of(making->device)->context, &symbol);
+  making->insertion.node = insertion.node;
   return end_node(making, result, symbol);
 }
 
 /* Adds a copy of contiguous bytes.  If there are more bytes than a pitch may have, adds contiguous rows and the
  * rest. */
-static rill_status add_line(struct making *making, const struct rill__copy_3d *asked) {
+static rill_status add_line(struct making *making, const struct rill__copy_3d *request) {
   const size_t row = (size_t)1 << 30;
-  struct rill__copy_3d copy = *asked;
+  struct rill__copy_3d copy = *request;
   copy.height = copy.depth = 1;
   if (GPU_LINE_NODES_HAVE_PITCH && copy.width > max_pitch(making)) {
     copy.width = row;
-    copy.height = asked->width / row;
+    copy.height = request->width / row;
     copy.dst_pitch = copy.src_pitch = row;
     RILL_TRY(add_copy_node(making, &copy));
-    copy.dst = (char *)asked->dst + row * copy.height;
-    copy.src = (const char *)asked->src + row * copy.height;
-    copy.width = asked->width % row;
+    copy.dst = (char *)request->dst + row * copy.height;
+    copy.src = (const char *)request->src + row * copy.height;
+    copy.width = request->width % row;
     copy.height = 1;
     if (copy.width == 0) return RILL_OK;
   }
@@ -107,10 +107,11 @@ static rill_status add_copy(struct making *making, const struct rill__copy_3d *c
 
 static rill_status add_host_node(struct making *making, void (*fn)(void *data), void *data) {
   gpu_graph_node node = NULL;
-  const struct gpu_spot *spot = &making->spot;
+  const struct gpu_insertion *insertion = &making->insertion;
   const gpu_host_node call = { .fn = fn, .userData = data };
-  const gpu_result result = GPU_CALL(graph_add_host, (&node, spot->graph, spot->after, spot->count, &call));
-  making->spot.node = node;
+  const gpu_result result =
+      GPU_CALL(graph_add_host, (&node, insertion->graph, insertion->after, insertion->count, &call));
+  making->insertion.node = node;
   return end_node(making, result, gpu_symbols.graph_add_host);
 }
 
@@ -138,9 +139,9 @@ static rill_status add_staged_copy(struct making *making, const struct rill__sta
 
 static rill_status add_fill_node(struct making *making, const struct gpu_fill_node *fill) {
   const char *symbol = "";
-  struct gpu_spot spot = making->spot;
-  const gpu_result result = gpu_vendor_add_fill(&spot, fill, gpu_device_of(making->device)->context, &symbol);
-  making->spot.node = spot.node;
+  struct gpu_insertion insertion = making->insertion;
+  const gpu_result result = gpu_vendor_add_fill(&insertion, fill, gpu_device_of(making->device)->context, &symbol);
+  making->insertion.node = insertion.node;
   return end_node(making, result, symbol);
 }
 
@@ -237,9 +238,9 @@ static rill_status add_rows(struct making *making, const struct rill__fill_2d *f
 }
 
 /* Returns an equal fill with the shortest pattern, which is stored in `bytes`. */
-static struct rill__fill_2d shortest_fill(const struct rill__fill_2d *asked, unsigned char bytes[16]) {
-  struct rill__fill_2d fill = *asked;
-  memcpy(bytes, asked->pattern, asked->pattern_size);
+static struct rill__fill_2d shortest_fill(const struct rill__fill_2d *request, unsigned char bytes[16]) {
+  struct rill__fill_2d fill = *request;
+  memcpy(bytes, request->pattern, request->pattern_size);
   fill.pattern = bytes;
   while (fill.pattern_size > 4 && memcmp(bytes, bytes + fill.pattern_size / 2, fill.pattern_size / 2) == 0) {
     fill.pattern_size /= 2;
@@ -248,9 +249,9 @@ static struct rill__fill_2d shortest_fill(const struct rill__fill_2d *asked, uns
   return fill;
 }
 
-static rill_status add_fill(struct making *making, const struct rill__fill_2d *asked) {
+static rill_status add_fill(struct making *making, const struct rill__fill_2d *request) {
   unsigned char bytes[16];
-  const struct rill__fill_2d fill = shortest_fill(asked, bytes);
+  const struct rill__fill_2d fill = shortest_fill(request, bytes);
   if (fill.height == 1) return add_row(making, &fill);
   if (fill.pitch > max_pitch(making)) return add_row_by_row(making, &fill);
   return GPU_FILL_NODES_HAVE_ROWS && fill.pattern_size <= 4 ? add_rows(making, &fill) : add_doubled_rows(making, &fill);
@@ -271,39 +272,40 @@ static rill_status add_kernel(struct making *making, const struct rill__launch *
     making->kernels[0] = false;
   }
   const char *symbol = "";
-  struct gpu_spot spot = making->spot;
+  struct gpu_insertion insertion = making->insertion;
   const gpu_result result =
-      gpu_vendor_add_kernel(&spot, gpu_kernel_of(launch->kernel)->native, launch, making->kernels, &symbol);
-  making->spot.node = spot.node;
+      gpu_vendor_add_kernel(&insertion, gpu_kernel_of(launch->kernel)->native, launch, making->kernels, &symbol);
+  making->insertion.node = insertion.node;
   return end_node(making, result, symbol);
 }
 
 static rill_status add_other(struct making *making, const struct rill__operation *operation) {
-  const struct gpu_spot *spot = &making->spot;
+  const struct gpu_insertion *insertion = &making->insertion;
   gpu_graph_node node = NULL;
   const char *symbol = "";
   gpu_result result = GPU_SUCCESS;
   switch (operation->kind) {
     case RILL_NODE_EVENT_RECORD:
       symbol = gpu_symbols.graph_add_record;
-      result = GPU_CALL(graph_add_record,
-                        (&node, spot->graph, spot->after, spot->count, gpu_event_of(operation->event)->native));
+      result = GPU_CALL(graph_add_record, (&node, insertion->graph, insertion->after, insertion->count,
+                                           gpu_event_of(operation->event)->native));
       break;
     case RILL_NODE_EVENT_WAIT:
       symbol = gpu_symbols.graph_add_wait;
-      result = GPU_CALL(graph_add_wait,
-                        (&node, spot->graph, spot->after, spot->count, gpu_event_of(operation->event)->native));
+      result = GPU_CALL(graph_add_wait, (&node, insertion->graph, insertion->after, insertion->count,
+                                         gpu_event_of(operation->event)->native));
       break;
     case RILL_NODE_OTHER:
       symbol = gpu_symbols.graph_add_child;
-      result = GPU_CALL(graph_add_child, (&node, spot->graph, spot->after, spot->count, (gpu_graph)operation->others));
+      result = GPU_CALL(graph_add_child,
+                        (&node, insertion->graph, insertion->after, insertion->count, (gpu_graph)operation->others));
       break;
     default:
       symbol = gpu_symbols.graph_add_empty;
-      result = GPU_CALL(graph_add_empty, (&node, spot->graph, spot->after, spot->count));
+      result = GPU_CALL(graph_add_empty, (&node, insertion->graph, insertion->after, insertion->count));
       break;
   }
-  making->spot.node = node;
+  making->insertion.node = node;
   return end_node(making, result, symbol);
 }
 
@@ -328,8 +330,8 @@ static rill_status add_all_steps(struct making *making, const struct rill__graph
   for (uint32_t i = 0; i < exec->count; i++) {
     const struct rill__step *step = &exec->steps[i];
     struct rill__operation *operation = operations != NULL ? operations[i] : step->operation;
-    making->spot.after = after;
-    making->spot.count = step->after_count;
+    making->insertion.after = after;
+    making->insertion.count = step->after_count;
     making->made = 0;
     for (uint32_t k = 0; k < step->after_count; k++) {
       const uint32_t before = step->after[k];
@@ -339,11 +341,11 @@ static rill_status add_all_steps(struct making *making, const struct rill__graph
       after[k] = nodes[before];
     }
     if (GPU_GRAPHS_ARE_CHAINS) {
-      making->spot.after = i > 0 ? &nodes[i - 1] : NULL;
-      making->spot.count = i > 0;
+      making->insertion.after = i > 0 ? &nodes[i - 1] : NULL;
+      making->insertion.count = i > 0;
     }
     RILL_TRY(add_operation(making, operation));
-    nodes[i] = making->spot.node;
+    nodes[i] = making->insertion.node;
   }
   return RILL_OK;
 }
@@ -361,15 +363,15 @@ rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__ope
     gpu_result result = gpu_enter(making.device, &scope);
     const bool inside = result == GPU_SUCCESS;
     const char *symbol = inside ? gpu_symbols.graph_create : GPU_ENTER_TEXT;
-    if (inside) result = GPU_CALL(graph_create, (&making.spot.graph, 0));
+    if (inside) result = GPU_CALL(graph_create, (&making.insertion.graph, 0));
     status = result == GPU_SUCCESS ? add_all_steps(&making, exec, operations, nodes, after)
                                    : gpu_fail(making.device, result, symbol);
     if (inside) gpu_leave(&scope);
   }
   free(after);
   free(making.kernels);
-  if (status != RILL_OK) gpu_graph_unmake(making.device, making.spot.graph);
-  *out = status == RILL_OK ? making.spot.graph : NULL;
+  if (status != RILL_OK) gpu_graph_unmake(making.device, making.insertion.graph);
+  *out = status == RILL_OK ? making.insertion.graph : NULL;
   return status;
 }
 
@@ -468,22 +470,22 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
 static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                        struct rill__operation *operation) {
   const gpu_context context = gpu_device_of(device)->context;
-  struct gpu_spot spot = { .exec = native, .node = node };
+  struct gpu_insertion insertion = { .exec = native, .node = node };
   struct rill__copy_3d copy;
   struct gpu_fill_node fill;
   const gpu_host_node call = { .fn = call_operation, .userData = operation };
   const char *symbol;
   switch (operation->kind) {
     case RILL_NODE_KERNEL:
-      return gpu_vendor_add_kernel(&spot, gpu_kernel_of(operation->launch.kernel)->native, &operation->launch, NULL,
-                                   &symbol) == GPU_SUCCESS;
+      return gpu_vendor_add_kernel(&insertion, gpu_kernel_of(operation->launch.kernel)->native, &operation->launch,
+                                   NULL, &symbol) == GPU_SUCCESS;
     case RILL_NODE_COPY:
       copy = with_pitches(&operation->copy);
-      return gpu_vendor_add_copy(&spot, &copy, context, &symbol) == GPU_SUCCESS;
+      return gpu_vendor_add_copy(&insertion, &copy, context, &symbol) == GPU_SUCCESS;
     case RILL_NODE_FILL:
       (void)is_one_fill(operation, &fill);
-      return gpu_vendor_add_fill(&spot, &fill, context, &symbol) == GPU_SUCCESS;
-    default: return gpu_vendor_set_host(&spot, &call) == GPU_SUCCESS;
+      return gpu_vendor_add_fill(&insertion, &fill, context, &symbol) == GPU_SUCCESS;
+    default: return gpu_vendor_set_host(&insertion, &call) == GPU_SUCCESS;
   }
 }
 
@@ -491,10 +493,10 @@ static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu
  * change.  Call it inside a scope. */
 static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
                      const struct rill__operation *before, struct rill__operation *operation) {
-  const struct gpu_spot spot = { .exec = native, .node = node };
-  if (operation->kind == RILL_NODE_EMPTY) return gpu_vendor_set_enabled(&spot, false) == GPU_SUCCESS;
+  const struct gpu_insertion insertion = { .exec = native, .node = node };
+  if (operation->kind == RILL_NODE_EMPTY) return gpu_vendor_set_enabled(&insertion, false) == GPU_SUCCESS;
   if (!set_values(device, native, node, operation)) return false;
-  return before->kind == operation->kind || gpu_vendor_set_enabled(&spot, true) == GPU_SUCCESS;
+  return before->kind == operation->kind || gpu_vendor_set_enabled(&insertion, true) == GPU_SUCCESS;
 }
 
 void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
@@ -502,9 +504,9 @@ void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operatio
   struct gpu_scope scope;
   if (!GPU_NODES_ARE_DISABLED || gpu_enter(exec->base.device, &scope) != GPU_SUCCESS) return;
   for (uint32_t i = 0; i < exec->count; i++) {
-    const struct gpu_spot spot = { .exec = part->native, .node = part->nodes[i] };
+    const struct gpu_insertion insertion = { .exec = part->native, .node = part->nodes[i] };
     if (exec->steps[i].operation->kind == operations[i]->kind) continue;
-    (void)gpu_vendor_set_enabled(&spot, operations[i]->kind != RILL_NODE_EMPTY);
+    (void)gpu_vendor_set_enabled(&insertion, operations[i]->kind != RILL_NODE_EMPTY);
   }
   gpu_leave(&scope);
 }
@@ -522,7 +524,7 @@ static size_t bytes_of_change(const struct rill__launch *launch) {
  * is changed only a few times; then another one replaces it, and the memory is freed. */
 static bool may_change(struct gpu_exec *part, struct rill__device *device, const struct rill__step *steps,
                        uint32_t count, struct rill__operation *const *operations) {
-  enum { MOST_CHANGES = 64, MOST_BYTES = 1 << 20 };
+  enum { MAX_CHANGES = 64, MAX_BYTES = 1 << 20 };
   size_t bytes = 0;
   if (!GPU_NODES_CHANGE) return false;
   for (uint32_t i = 0; i < count; i++) {
@@ -532,7 +534,7 @@ static bool may_change(struct gpu_exec *part, struct rill__device *device, const
     if (GPU_CHANGES_LEAK) bytes += bytes_of_change(&operations[i]->launch);
   }
   if (bytes == 0) return true;
-  if (part->changes == MOST_CHANGES || part->change_bytes + bytes > MOST_BYTES) return false;
+  if (part->changes == MAX_CHANGES || part->change_bytes + bytes > MAX_BYTES) return false;
   part->changes++;
   part->change_bytes += bytes;
   return true;

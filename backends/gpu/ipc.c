@@ -22,8 +22,8 @@ static rill_status gpu_fail_open(struct rill__device *device, gpu_result result,
     case OPERATING_SYSTEM: {
       const char *name = gpu_vendor_error_name(result);
       return rill__fail_native(RILL_ERROR_NOT_FOUND, result, name,
-                               "%s: the driver finds nothing for the handle: the exporting process has ended, has "
-                               "released or freed the object, or cannot be accessed from here" RILL_HINT
+                               "%s: the driver does not accept the handle: the exporting process has ended, has "
+                               "released or freed the object, or cannot be accessed from this process" RILL_HINT
                                "keep the exported object until the other processes have opened and closed it",
                                symbol);
     }
@@ -109,8 +109,8 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
   if (result != GPU_SUCCESS) return gpu_fail_open(device, result, gpu_symbols.ipc_open_memory);
   if (!is_mapped(device, pointer, size)) {
     (void)close_memory(device, pointer);
-    return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: it claims %zu bytes, but there are fewer",
-                      size);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "the handle is forged: it claims %zu bytes, but the allocation has fewer", size);
   }
   *out = (void *)(uintptr_t)pointer;
   return RILL_OK;

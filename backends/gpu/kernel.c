@@ -17,9 +17,9 @@ static void read_required_cluster(struct rill__kernel *kernel) {
 
 /* Adds the arguments that the driver reports; if it cannot report them, they stay unknown.  Call it inside a scope. */
 static gpu_result query_args(struct rill__kernel *kernel) {
-  enum { MOST = 4096 }; /* exceeds the limits of all vendors */
+  enum { MAX_ARGUMENTS = 4096 }; /* exceeds the limits of all vendors */
   rill_bundle_kernel *source = kernel->own.kernels;
-  for (size_t i = 0; i < MOST; i++) {
+  for (size_t i = 0; i < MAX_ARGUMENTS; i++) {
     size_t offset = 0, size = 0;
     const gpu_result result = gpu_vendor_arg_place(gpu_kernel_of(kernel)->native, i, &offset, &size);
     if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;

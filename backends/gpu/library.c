@@ -25,17 +25,17 @@ void gpu_append(char *text, size_t size, const char *format, ...) {
 struct tries {
   char *why;
   size_t size;
-  char said[256]; /* reason for the latest names; "" before the first one */
+  char reason[256]; /* reason for the latest names; "" before the first one */
 };
 
-static void note_try(struct tries *tries, const char *name, const char *said) {
-  if (strcmp(tries->said, said) == 0) {
+static void note_try(struct tries *tries, const char *name, const char *reason) {
+  if (strcmp(tries->reason, reason) == 0) {
     gpu_append(tries->why, tries->size, ", %s", name);
     return;
   }
-  if (tries->said[0] != '\0') gpu_append(tries->why, tries->size, ": %s; ", tries->said);
+  if (tries->reason[0] != '\0') gpu_append(tries->why, tries->size, ": %s; ", tries->reason);
   gpu_append(tries->why, tries->size, "%s", name);
-  (void)snprintf(tries->said, sizeof tries->said, "%.*s", (int)sizeof tries->said - 1, said);
+  (void)snprintf(tries->reason, sizeof tries->reason, "%.*s", (int)sizeof tries->reason - 1, reason);
 }
 
 /* ---- the places ---- */
@@ -49,10 +49,10 @@ static void *open_loaded(const char *const *names) {
 static void *open_library(struct tries *tries, const char *name) {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library != NULL) return library;
-  const char *said = dlerror();
+  const char *reason = dlerror();
   const size_t length = strlen(name);
-  const bool named = said != NULL && strncmp(said, name, length) == 0 && strncmp(said + length, ": ", 2) == 0;
-  note_try(tries, name, said == NULL ? "cannot be opened" : named ? said + length + 2 : said);
+  const bool named = reason != NULL && strncmp(reason, name, length) == 0 && strncmp(reason + length, ": ", 2) == 0;
+  note_try(tries, name, reason == NULL ? "cannot be opened" : named ? reason + length + 2 : reason);
   return NULL;
 }
 
@@ -115,7 +115,7 @@ void *gpu_library_open(const struct gpu_places *places, char *why, size_t size) 
   }
   if (library == NULL && places->folders != NULL) library = open_newest(&tries, places->names, places->folders);
   if (library == NULL) {
-    gpu_append(why, size, ": %s", tries.said);
+    gpu_append(why, size, ": %s", tries.reason);
   } else {
     why[0] = '\0';
   }

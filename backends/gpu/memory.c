@@ -105,8 +105,8 @@ static rill_status need_concurrent(struct rill__device *device, const char *symb
   const gpu_device_handle native = gpu_device_of(device)->native;
   RILL_REQUIRE(GPU_CALL(device_attribute, (&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS &&
                    value != 0,
-               RILL_ERROR_UNSUPPORTED, "%s: the driver says that host and device cannot use managed memory at once",
-               device->name);
+               RILL_ERROR_UNSUPPORTED,
+               "%s: the driver says that host and device cannot use managed memory concurrently", device->name);
   return RILL_OK;
 }
 

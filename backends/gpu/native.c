@@ -125,14 +125,14 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
 /* Returns true if no call is running that may have seen the generation before it was incremented. */
 static bool is_out_of_use(const struct gpu_native *native) {
   if (!GPU_EVENTS_ACCESS_STREAMS) return true;
-  struct rill__thread *who = NULL;
-  if (rill__oldest_epoch(&who) <= native->ended_at) return false;
+  struct rill__thread *holder = NULL;
+  if (rill__oldest_epoch(&holder) <= native->ended_at) return false;
   (void)pthread_mutex_lock(&natives_lock);
   for (int i = 0; i < 2 && atomic_load(&calls_of_turn[(atomic_load(&turn) + 1) % 2]) == 0; i++)
     atomic_fetch_add(&turn, 1);
-  const bool nobody = atomic_load(&turn) - native->ended_turn >= 2;
+  const bool no_call = atomic_load(&turn) - native->ended_turn >= 2;
   (void)pthread_mutex_unlock(&natives_lock);
-  return nobody;
+  return no_call;
 }
 
 bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse) {

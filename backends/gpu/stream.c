@@ -145,8 +145,8 @@ static rill_status validate(struct rill__stream *stream, bool *same) {
   if (result == GPU_SUCCESS) return RILL_OK;
   const rill_status status = GPU_FAIL(device, result, stream_id);
   /* the stream was destroyed, unless its context was */
-  const bool gone = result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
-  return gone && status != RILL_ERROR_DEVICE_LOST ? RILL_OK : status;
+  const bool destroyed = result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
+  return destroyed && status != RILL_ERROR_DEVICE_LOST ? RILL_OK : status;
 }
 
 static rill_status gpu_stream_is_capturing(struct rill__stream *stream, bool *out) {

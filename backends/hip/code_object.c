@@ -34,7 +34,7 @@ static const unsigned char *find_note(const unsigned char *at, uint64_t left, ui
 /* Finds the description; `note` is NULL if there is none.  Refuses segments of notes that overlap, because the same
  * bytes would be read repeatedly. */
 static const char *find_metadata(const struct gpu_elf *elf, const unsigned char **note, uint32_t *size) {
-  struct rill__stretch *notes = malloc(((size_t)elf->header.e_phnum + 1) * sizeof *notes);
+  struct rill__byte_range *notes = malloc(((size_t)elf->header.e_phnum + 1) * sizeof *notes);
   size_t count = 0;
   *note = NULL;
   if (notes == NULL) {
@@ -44,9 +44,9 @@ static const char *find_metadata(const struct gpu_elf *elf, const unsigned char 
   for (size_t i = 0; i < elf->header.e_phnum; i++) {
     const Elf64_Phdr segment = gpu_elf_segment(elf, i);
     if (segment.p_type == PT_NOTE && segment.p_filesz > 0)
-      notes[count++] = (struct rill__stretch){ segment.p_offset, segment.p_filesz, i };
+      notes[count++] = (struct rill__byte_range){ segment.p_offset, segment.p_filesz, i };
   }
-  const char *fault = rill__image_check_apart(elf->image, notes, count, "segments of notes");
+  const char *fault = rill__image_check_disjoint(elf->image, notes, count, "segments of notes");
   for (size_t i = 0; i < count && fault == NULL && *note == NULL; i++) {
     elf->image->work += notes[i].size;
     *note = find_note(elf->data + notes[i].offset, notes[i].size, size);

@@ -158,7 +158,7 @@ static const char *read_metadata_args(struct reader kernel, struct rill__image *
   for (uint64_t left = enter_list(kernel, ".args", &at); left > 0; left--) {
     const struct value kind = get(at, ".value_kind"), size = get(at, ".size"), name = get(at, ".name");
     if (size.kind != NUMBER || size.number > UINT32_MAX) return "its note lacks the size of an argument";
-    const size_t length = name.kind == TEXT && name.length <= RILL__NAME_MOST ? name.length : 0;
+    const size_t length = name.kind == TEXT && name.length <= RILL__NAME_MAX ? name.length : 0;
     if (!is_hidden(&kind)) {
       if (!rill__image_add_arg(out, name.text, length, (uint32_t)size.number)) return "no memory";
       rill__image_set_offset(out, (uint32_t)get_number(at, ".offset", UINT32_MAX) & ~RILL_BUNDLE_ARG_READS);
@@ -172,7 +172,7 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
   static const char suffix[] = ".kd";
   const size_t extra = sizeof suffix - 1;
   struct value name = get(kernel, ".symbol");
-  if (name.kind != TEXT || name.length <= extra || name.length > RILL__NAME_MOST ||
+  if (name.kind != TEXT || name.length <= extra || name.length > RILL__NAME_MAX ||
       memcmp(name.text + name.length - extra, suffix, extra) != 0)
     return "its note lacks the symbol of a kernel";
   if (memchr(name.text, '\0', name.length) != NULL) return "its note has a symbol with a zero byte inside";

@@ -35,7 +35,7 @@
 /* Adds a kernel node.  A module's function is passed where the API names a host function.  The runtime's own captures
  * of module launches do the same since 5.2 (hip_graph.cpp, capturehipModuleLaunchKernel).  The runtime ignores the
  * cooperative attribute of a node, and nodes have no other attributes. */
-static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
+static inline gpu_result gpu_vendor_add_kernel(struct gpu_insertion *insertion, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {
   (void)kernels;
@@ -49,24 +49,24 @@ static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_functi
   const bool cooperative = launch->extras != NULL && (launch->extras->set & 1u << RILL_ATTR_COOPERATIVE) != 0;
   *symbol = cooperative ? GPU_LAUNCH_EXTENDED_TEXT " in a graph" : gpu_symbols.graph_add_kernel;
   if (cooperative) return GPU_NOT_SUPPORTED;
-  if (spot->exec != NULL) return GPU_CALL(graph_set_kernel, (spot->exec, spot->node, &values));
-  return GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, spot->count, &values));
+  if (insertion->exec != NULL) return GPU_CALL(graph_set_kernel, (insertion->exec, insertion->node, &values));
+  return GPU_CALL(graph_add_kernel, (&insertion->node, insertion->graph, insertion->after, insertion->count, &values));
 }
 
-static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
+static inline gpu_result gpu_vendor_add_copy(struct gpu_insertion *insertion, const struct rill__copy_3d *copy,
                                              gpu_context context, const char **symbol) {
   (void)context;
   if (copy->height == 1 && copy->depth == 1) {
     *symbol = gpu_symbols.graph_add_line;
-    return GPU_CALL(graph_add_line, (&spot->node, spot->graph, spot->after, spot->count, copy->dst, copy->src,
-                                     copy->width, hipMemcpyDefault));
+    return GPU_CALL(graph_add_line, (&insertion->node, insertion->graph, insertion->after, insertion->count, copy->dst,
+                                     copy->src, copy->width, hipMemcpyDefault));
   }
   const hipMemcpy3DParms values = gpu_vendor_copy_values(copy);
   *symbol = gpu_symbols.graph_add_copy;
-  return GPU_CALL(graph_add_copy, (&spot->node, spot->graph, spot->after, spot->count, &values));
+  return GPU_CALL(graph_add_copy, (&insertion->node, insertion->graph, insertion->after, insertion->count, &values));
 }
 
-static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
+static inline gpu_result gpu_vendor_add_fill(struct gpu_insertion *insertion, const struct gpu_fill_node *fill,
                                              gpu_context context, const char **symbol) {
   (void)context;
   const hipMemsetParams values = {
@@ -78,18 +78,18 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
     .width = fill->width,
   };
   *symbol = gpu_symbols.graph_add_fill;
-  return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values));
+  return GPU_CALL(graph_add_fill, (&insertion->node, insertion->graph, insertion->after, insertion->count, &values));
 }
 
 /* ---- changes ---- */
 
-static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
-  (void)spot, (void)call;
+static inline gpu_result gpu_vendor_set_host(const struct gpu_insertion *insertion, const gpu_host_node *call) {
+  (void)insertion, (void)call;
   return GPU_NOT_SUPPORTED;
 }
 
-static inline gpu_result gpu_vendor_set_enabled(const struct gpu_spot *spot, bool enabled) {
-  (void)spot, (void)enabled;
+static inline gpu_result gpu_vendor_set_enabled(const struct gpu_insertion *insertion, bool enabled) {
+  (void)insertion, (void)enabled;
   return GPU_NOT_SUPPORTED;
 }
 

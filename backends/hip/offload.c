@@ -25,7 +25,7 @@ static bool is_device_code(const char *name, size_t length) {
 }
 
 /* Lists the entries with code and their positions. */
-static const char *list_entries(const char *bytes, size_t size, struct rill__stretch *list, size_t *listed) {
+static const char *list_entries(const char *bytes, size_t size, struct rill__byte_range *list, size_t *listed) {
   uint64_t count;
   size_t at = MAGIC_SIZE + sizeof count;
   *listed = 0;
@@ -38,14 +38,14 @@ static const char *list_entries(const char *bytes, size_t size, struct rill__str
     if (!rill__inside(size, at, entry.name_size)) return "the name of an entry reaches past its end";
     if (!rill__inside(size, entry.offset, entry.size)) return "an entry reaches past its end";
     if (is_device_code(bytes + at, entry.name_size) && entry.size > 0)
-      list[(*listed)++] = (struct rill__stretch){ entry.offset, entry.size, number };
+      list[(*listed)++] = (struct rill__byte_range){ entry.offset, entry.size, number };
     at += entry.name_size;
   }
   return NULL;
 }
 
 static int compare_numbers(const void *a, const void *b) {
-  const struct rill__stretch *first = a, *second = b;
+  const struct rill__byte_range *first = a, *second = b;
   return first->number < second->number ? -1 : first->number > second->number;
 }
 
@@ -54,14 +54,14 @@ const char *rill__hip_offload_parts(const void *data, size_t size, struct rill__
   const char *bytes = data;
   size_t count = 0;
   if (size < MAGIC_SIZE + sizeof(uint64_t)) return "it is shorter than its header";
-  struct rill__stretch *list = malloc((size / sizeof(struct entry) + 1) * sizeof *list);
+  struct rill__byte_range *list = malloc((size / sizeof(struct entry) + 1) * sizeof *list);
   if (list == NULL) {
     out->no_memory = true;
     return "no memory";
   }
   out->work += size;
   const char *fault = list_entries(bytes, size, list, &count);
-  if (fault == NULL) fault = rill__image_check_apart(out, list, count, "entries");
+  if (fault == NULL) fault = rill__image_check_disjoint(out, list, count, "entries");
   if (count > 1) qsort(list, count, sizeof *list, compare_numbers);
   for (size_t i = 0; i < count && fault == NULL; i++) {
     char target[HIP_TARGET_SIZE];

@@ -16,7 +16,7 @@
 #define KFD "/dev/kfd"
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 
-enum { MOST_NODES = 64 };
+enum { MAX_NODES = 64 };
 
 struct amd_gpu {
   uint32_t node;   /* number in the kernel's list, which also contains the processors */
@@ -31,7 +31,7 @@ struct amd_machine {
   bool has_list;
   uint32_t hidden; /* number of unreadable nodes: GPUs that were not given to the container */
   uint32_t count;
-  struct amd_gpu gpus[MOST_NODES];
+  struct amd_gpu gpus[MAX_NODES];
 };
 
 /* ---- reading the lists ---- */
@@ -71,7 +71,7 @@ static bool read_node(struct amd_machine *machine, uint32_t node) {
 
 static void read_list(struct amd_machine *machine) {
   uint32_t node = 0;
-  while (node < MOST_NODES && read_node(machine, node)) node++;
+  while (node < MAX_NODES && read_node(machine, node)) node++;
   machine->has_list = node > 0;
 }
 

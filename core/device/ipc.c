@@ -73,23 +73,23 @@ static const char *name_of_kind(uint8_t kind) {
 /* Checks that the bytes were exported by some process with rill. */
 static rill_status check_form(const struct rill__ipc_bytes *content) {
   RILL_REQUIRE(!all_zero(content, sizeof *content), RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is all zero: nothing has been exported into it");
+               "the handle contains only zeros: nothing was exported into it");
   RILL_REQUIRE(memcmp(content->magic, ipc_magic, sizeof ipc_magic) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "the bytes are not a handle of rill, or their start is damaged" RILL_HINT
+               "the bytes are not a rill_ipc_handle, or the first of them are damaged" RILL_HINT
                "send all %zu bytes of the rill_ipc_handle",
                sizeof *content);
   const uint64_t check = rill__ipc_check(content);
   RILL_REQUIRE(content->check == check, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is damaged or cut off: its check is %016llx, and %016llx was expected" RILL_HINT
+               "the handle is damaged or truncated: its checksum is %016llx, and %016llx was expected" RILL_HINT
                "send all %zu bytes of the rill_ipc_handle",
                (unsigned long long)content->check, (unsigned long long)check, sizeof *content);
   RILL_REQUIRE(content->version == RILL__IPC_VERSION, RILL_ERROR_UNSUPPORTED,
-               "the handle has format version %u, but this library knows version %u" RILL_HINT
-               "use the same rill in both processes",
+               "the handle has format version %u, but this library reads version %u" RILL_HINT
+               "use the same version of rill in both processes",
                content->version, RILL__IPC_VERSION);
   const bool leads = content->lead == 0 || (content->lead < content->size && content->lead <= content->offset);
   RILL_REQUIRE(leads && content->native_size == sizeof content->native, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: %u bytes before the allocation, %u native bytes", content->lead,
+               "the handle is forged: it claims %u bytes before the allocation and %u native bytes", content->lead,
                content->native_size);
   return RILL_OK;
 }
@@ -100,19 +100,21 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
   memcpy(out, handle, sizeof *out);
   RILL_TRY(check_form(out));
   RILL_REQUIRE(out->kind == kind, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is of %s, not of %s" RILL_HINT
+               "the handle is for %s, not for %s" RILL_HINT
                "import memory with rill_memory_ipc_import, and an event with rill_event_ipc_import",
                name_of_kind(out->kind), name_of_kind(kind));
   const bool plausible = kind == RILL__IPC_MEMORY ? out->offset < out->size : out->size == 0 && out->offset == 0;
-  RILL_REQUIRE(plausible, RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: %s at offset %llu of %llu bytes",
-               name_of_kind(kind), (unsigned long long)out->offset, (unsigned long long)out->size);
+  RILL_REQUIRE(plausible, RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: it claims %s at offset %llu of %llu bytes", name_of_kind(kind),
+               (unsigned long long)out->offset, (unsigned long long)out->size);
   RILL_REQUIRE(out->backend == device->backend->id, RILL_ERROR_WRONG_BACKEND,
-               "the handle is of backend %u, but %s is of backend %u (RILL_BACKEND_*)", out->backend, device->name,
-               device->backend->id);
+               "the handle was exported on backend %u, but %s belongs to backend %u (RILL_BACKEND_*)", out->backend,
+               device->name, device->backend->id);
   identify(device, identity);
   RILL_REQUIRE(memcmp(out->device, identity, sizeof identity) == 0, RILL_ERROR_WRONG_DEVICE,
-               "the handle is of the device with UUID %02x%02x%02x%02x..., but %s has %02x%02x%02x%02x..." RILL_HINT
-               "open it on the device of its exporter; rill_device_get_info has the UUID",
+               "the handle was exported on the device with UUID %02x%02x%02x%02x..., but %s has UUID "
+               "%02x%02x%02x%02x..." RILL_HINT
+               "import it on the device that exported it; rill_device_get_info returns the UUID",
                out->device[0], out->device[1], out->device[2], out->device[3], device->name, identity[0], identity[1],
                identity[2], identity[3]);
   RILL_REQUIRE(

@@ -25,7 +25,7 @@ static void describe_operations(struct rill__device *device) {
 
 /* Returns true for the first thread, which writes the cause and then publishes it.  Other threads wait for these few
  * stores. */
-static bool first_to_lose(struct rill__device *device) {
+static bool begin_loss(struct rill__device *device) {
   if (!atomic_exchange(&rill__core(device)->losing, true)) return true;
   while (atomic_load_explicit(&device->lost, memory_order_acquire) == RILL_OK) (void)sched_yield();
   return false;
@@ -33,7 +33,7 @@ static bool first_to_lose(struct rill__device *device) {
 
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...) {
   if (rill__self == NULL) (void)rill__thread_attach();
-  if (first_to_lose(device)) {
+  if (begin_loss(device)) {
     va_list list;
     va_start(list, format);
     (void)vsnprintf(rill__core(device)->cause.text, sizeof rill__core(device)->cause.text, format, list);
@@ -48,7 +48,7 @@ rill_status rill__device_lost(struct rill__device *device, int32_t code, const c
 }
 
 void rill__device_close(struct rill__device *device, rill_status status, const char *text) {
-  if (!first_to_lose(device)) return;
+  if (!begin_loss(device)) return;
   (void)snprintf(rill__core(device)->cause.text, sizeof rill__core(device)->cause.text, "%s", text);
   atomic_store_explicit(&device->lost, status, memory_order_release);
 }

@@ -12,11 +12,11 @@ static uint64_t peer_bit(const struct rill__device *device) {
 bool rill__peer_can_access(struct rill__device *device, struct rill__device *memory_of, const char **why) {
   *why = "";
   if (device == memory_of) return true;
-  *why = "the devices belong to two backends";
+  *why = "the devices belong to different backends";
   if (device->backend != memory_of->backend) return false;
   *why = "devices of this backend do not access each other's memory";
   if (device->backend->device->can_access_peer == NULL) return false;
-  *why = "more devices than rill can keep track of";
+  *why = "rill does not track peer access for so many devices";
   if (peer_word(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;
   return RILL_ASK(device, device, can_access_peer, device, memory_of, why);
 }

@@ -105,7 +105,7 @@ static void find_devices(struct rill__search *search) {
 const struct rill__search *rill__backend_search(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
-  RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes long to start");
+  RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver may take a long time to start");
   RILL_WITHOUT_CANCEL();
   rill__registry_lock();
   while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &registry_lock);
@@ -114,7 +114,7 @@ const struct rill__search *rill__backend_search(size_t i) {
     rill__registry_unlock();
     find_devices(search);
     rill__registry_lock();
-    RILL_ASSERT(search->state == RILL__SEARCHING, "one thread searches, and makes the backend known");
+    RILL_ASSERT(search->state == RILL__SEARCHING, "one thread searches for devices and publishes the backend");
     search->state = RILL__KNOWN;
     pthread_cond_broadcast(&known);
   }
@@ -172,7 +172,7 @@ uint32_t rill__device_count(void) {
 rill_status rill__fail_without_cpu(void) {
   const struct rill__search *search = &rill__searches[RILL__BACKENDS - 1];
   const rill_status cause = search->failed != RILL_OK ? search->failed : RILL_ERROR_OUT_OF_MEMORY;
-  return rill__fail(cause, "not even the CPU could be set up: %s", search->why);
+  return rill__fail(cause, "the CPU device could not be set up: %s", search->why);
 }
 
 /* ---- devices by name ---- */

@@ -44,7 +44,7 @@ static void write_crash(const char *text) {
 
 /* Restores the default action.  The faulting instruction runs again when the handler returns, and abort sends its
  * signal again.  A signal that another thread or process has sent is sent again here. */
-static void end_as_usual(int number, siginfo_t *info) {
+static void end_by_default(int number, siginfo_t *info) {
   struct sigaction usual;
   memset(&usual, 0, sizeof usual);
   usual.sa_handler = SIG_DFL;
@@ -65,7 +65,7 @@ static void name_crash(int number, siginfo_t *info, void *context) {
   } else if (action->sa_handler == SIG_IGN && info->si_code <= 0) {
     return;
   } else if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
-    end_as_usual(number, info);
+    end_by_default(number, info);
   } else {
     action->sa_handler(number);
   }
@@ -74,13 +74,13 @@ static void name_crash(int number, siginfo_t *info, void *context) {
 /* Installs the handlers, with the flags and masks that the previous handlers requested. */
 static void install_handlers(void) {
   for (size_t i = 0; i < CRASHES; i++) {
-    struct sigaction ours;
+    struct sigaction action;
     if (sigaction(crashes[i].number, NULL, &handlers_before[i]) != 0) continue;
-    memset(&ours, 0, sizeof ours);
-    ours.sa_sigaction = name_crash;
-    ours.sa_mask = handlers_before[i].sa_mask;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (handlers_before[i].sa_flags & (SA_NODEFER | SA_RESTART));
-    (void)sigaction(crashes[i].number, &ours, NULL);
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = name_crash;
+    action.sa_mask = handlers_before[i].sa_mask;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (handlers_before[i].sa_flags & (SA_NODEFER | SA_RESTART));
+    (void)sigaction(crashes[i].number, &action, NULL);
   }
 }
 

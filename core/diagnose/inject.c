@@ -59,14 +59,14 @@ static bool read_natural(const char **at, uint64_t *out) {
 
 /* Reads a decimal fraction from 0 to 1, independent of the locale. */
 static bool read_chance(const char **at, uint64_t *of_2_32) {
-  uint64_t ones = 0;
+  uint64_t units = 0;
   double fraction = 0, place = 1;
-  if (!read_natural(at, &ones)) return false;
+  if (!read_natural(at, &units)) return false;
   if (**at == '.') {
     for ((*at)++; isdigit((unsigned char)**at); (*at)++) fraction += (place /= 10) * (**at - '0');
   }
-  if (ones > 1 || (ones == 1 && fraction > 0)) return false;
-  *of_2_32 = (uint64_t)(((double)ones + fraction) * 4294967296.0);
+  if (units > 1 || (units == 1 && fraction > 0)) return false;
+  *of_2_32 = (uint64_t)(((double)units + fraction) * 4294967296.0);
   return true;
 }
 
@@ -209,7 +209,7 @@ bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *wh
       const char *const number = reader.at + 5;
       reader.at = number;
       if (!read_natural(&reader.at, &out->seed) || reader.at != end)
-        return refuse_rule(&reader, number, "\"%.*s\" is not a seed, which is a number", printed(number, end), number);
+        return refuse_rule(&reader, number, "\"%.*s\" is not a seed; write seed=1", printed(number, end), number);
     } else if (reader.at != end) {
       if (out->count == RILL__FAULT_RULES)
         return refuse_rule(&reader, reader.at, "more than %d rules", RILL__FAULT_RULES);
@@ -307,7 +307,7 @@ static uint64_t next_chance(uint64_t *seed) {
 
 /* Counts the call and returns true if the rule makes it fail.  All rules draw from the same generator, each only for
  * the calls that it applies to. */
-static bool rule_strikes(struct rill__fault_rule *rule, uint64_t *seed) {
+static bool rule_applies(struct rill__fault_rule *rule, uint64_t *seed) {
   rule->seen++;
   if (rule->first == 0) return next_chance(seed) < rule->chance;
   return rule->onwards ? rule->seen >= rule->first : rule->seen == rule->first;
@@ -321,7 +321,7 @@ bool rill__fault_due(const char *word, bool call, const char *const names[RILL__
   for (size_t i = 0; i < active_rules.count; i++) {
     struct rill__fault_rule *const rule = &active_rules.rules[i];
     if (rule->word == NULL ? !call : strcmp(rule->word, word) != 0) continue;
-    if (!has_name(rule, names) || !rule_strikes(rule, &active_rules.seed) || due) continue;
+    if (!has_name(rule, names) || !rule_applies(rule, &active_rules.seed) || due) continue;
     due = true;
     faults_injected++;
     *status = rule->status;

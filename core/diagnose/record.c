@@ -29,7 +29,7 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
 
 /* ---- names ---- */
 
-enum { NAMES_MOST = 1 << 20, NAME_LISTS = 256 }; /* limit in bytes, for all names together */
+enum { NAMES_MAX = 1 << 20, NAME_LISTS = 256 }; /* limit in bytes, for all names together */
 
 /* Lists only grow, so neither reading nor adding needs a lock; two threads may add the same name. */
 struct kept_name {
@@ -48,7 +48,7 @@ const char *rill__name_intern(const char *name) {
   for (const struct kept_name *kept = first; kept != NULL; kept = kept->next) {
     if (strcmp(kept->text, name) == 0) return kept->text;
   }
-  if (atomic_fetch_add(&kept_bytes, size) + size > NAMES_MOST) {
+  if (atomic_fetch_add(&kept_bytes, size) + size > NAMES_MAX) {
     atomic_fetch_sub(&kept_bytes, size);
     return NULL;
   }

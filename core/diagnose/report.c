@@ -5,8 +5,8 @@
 
 /* Limit on the entries of all threads in a report.  The memory comes directly from the system, which provides it page
  * by page. */
-enum { OPERATIONS_MOST = 1 << 12 };
-#define LIST_BYTES (OPERATIONS_MOST * sizeof(struct rill__operation_record))
+enum { OPERATIONS_MAX = 1 << 12 };
+#define LIST_BYTES (OPERATIONS_MAX * sizeof(struct rill__operation_record))
 
 /* ---- reading ---- */
 
@@ -96,7 +96,7 @@ void rill__operations_pending(const struct rill__device *device, struct rill__op
   void *const room = mmap(NULL, LIST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *out = (struct rill__operation_list){ room == MAP_FAILED ? NULL : room, 0 };
   const struct rill__thread *thread = room == MAP_FAILED ? NULL : rill__threads_first();
-  for (; thread != NULL && out->count + RILL__ENTRIES <= OPERATIONS_MOST; thread = thread->next) {
+  for (; thread != NULL && out->count + RILL__ENTRIES <= OPERATIONS_MAX; thread = thread->next) {
     struct rill__recorder *const recorder = atomic_load(&thread->recorder);
     if (recorder != NULL) out->count += rill__recorder_read(recorder, device, out->items + out->count);
   }

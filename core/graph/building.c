@@ -15,11 +15,11 @@ rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node 
 
 rill_status rill__graph_fail_device(const struct rill__graph *graph, const struct rill__object *other) {
   RILL_TRY(rill__check_same_backend(&graph->base, other));
-  return rill__fail(
-      RILL_ERROR_WRONG_DEVICE,
-      "%s belongs to %s, and the graph to %s: as of version %d.%d all nodes of a graph belong to one device" RILL_HINT
-      "create a graph for each device, and order their launches with events",
-      rill__name_of(other).text, other->device->name, graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return rill__fail(RILL_ERROR_WRONG_DEVICE,
+                    "%s belongs to %s, and the graph to %s: as of version %d.%d all nodes of a graph must belong to "
+                    "one device" RILL_HINT "create a graph for each device, and order their launches with events",
+                    rill__name_of(other).text, other->device->name, graph->base.device->name, RILL_VERSION_MAJOR,
+                    RILL_VERSION_MINOR);
 }
 
 rill_status rill__graph_check_event(const struct rill__graph *graph, const struct rill__event *event, bool records) {
@@ -33,7 +33,8 @@ rill_status rill__graph_check_event(const struct rill__graph *graph, const struc
 
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count) {
   struct rill__capture_member *member = &building->stream.member;
-  RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);
+  RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, but after_count is %zu",
+               count);
   member->after = building->few;
   member->room = sizeof building->few / sizeof *building->few;
   if (count > member->room) {

@@ -55,7 +55,7 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
   /* A compare-and-swap, because the lock of held work, under which streams are held, is not taken here. */
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
     return rill__fail(RILL_ERROR_NOT_READY,
-                      "%s is held: a capture would be ordered before what is queued" RILL_HINT
+                      "%s is held: a capture would be ordered before the queued work" RILL_HINT
                       "record the event that it waits for first",
                       rill__name_of(&stream->base).text);
   }
@@ -245,7 +245,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   if (graph != NULL) {
     RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE,
                  "a capture of %s is already adding nodes to the graph", rill__capture_name(graph->capture).text);
-    RILL_TRY(rill__graph_check_there(start->after, start->after_count));
+    RILL_TRY(rill__graph_check_live(start->after, start->after_count));
     rill__ref(&graph->base);
   } else {
     RILL_TRY(rill__graph_new(stream->base.device, &graph));
@@ -287,7 +287,8 @@ static rill_status check_joined(struct rill__capture *capture) {
   RILL_TRY(take_all_foreign(capture));
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
                "work that another library submitted to a stream of the capture of %s cannot become a graph" RILL_HINT
-               "join the streams of that library before the next call for the stream, and call nothing that waits",
+               "join that library's streams to the capture before the next rill call for the stream, and do not "
+               "synchronize in between",
                rill__capture_name(capture).text);
   RILL_TRY(rill__member_list_place(&capture->origin));
   const uint32_t search =
@@ -310,13 +311,14 @@ static rill_status check_joined(struct rill__capture *capture) {
   }
   /* No stream's place contains an unjoined node: the program set the places itself and left these nodes out. */
   RILL_REQUIRE(used > 0, RILL_ERROR_CAPTURE_INVALID,
-               "%u nodes of the capture of %s precede no stream's place" RILL_HINT
+               "%u nodes of the capture of %s are unjoined: they come before the dependencies of no stream" RILL_HINT
                "include them when you set the dependencies of a stream",
                unjoined, rill__capture_name(capture).text);
-  return rill__fail(RILL_ERROR_CAPTURE_INVALID,
-                    "%s must be joined back to %s: %u nodes of the capture are unjoined" RILL_HINT
-                    "record an event there, and make the first stream wait for it, before the capture ends",
-                    names, rill__capture_name(capture).text, unjoined);
+  return rill__fail(
+      RILL_ERROR_CAPTURE_INVALID,
+      "%s must be joined back to %s: %u nodes of the capture are unjoined" RILL_HINT
+      "before you end the capture, record an event on each joined stream, and make the first stream wait for it",
+      names, rill__capture_name(capture).text, unjoined);
 }
 
 /* Dismantles the capture.  On success `out` is its graph, which belongs to the caller; on failure the graph is

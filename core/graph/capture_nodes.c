@@ -153,10 +153,11 @@ void rill__capture_leave_event(struct rill__event *event, enum rill__event_state
 }
 
 rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const struct rill__event *event) {
-  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                    "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
-                    "record the event outside captures first",
-                    rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
+  return rill__fail(
+      RILL_ERROR_CAPTURE_ACTIVE,
+      "%s is capturing, and held streams wait for %s: a record in a capture would not release them" RILL_HINT
+      "record the event outside captures first",
+      rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
 }
 
 /* Makes the event CAPTURED.  Another thread may hold a stream for the event at any time, so the fence is checked until
@@ -212,21 +213,21 @@ rill_status rill__capture_record(struct rill__stream *stream, struct rill__event
 
 static rill_status fail_ended(const struct rill__event *event) {
   return rill__fail(RILL_ERROR_NOT_RECORDED,
-                    "%s was last recorded in a capture that has ended: it marks no work" RILL_HINT
+                    "%s was last recorded in a capture that has ended: it stands for no work" RILL_HINT
                     "record it outside captures",
                     rill__name_of(&event->base).text);
 }
 
 /* Makes a capturing stream wait for an event outside its capture, or fails with the reason why it cannot. */
-static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
-                                const struct rill__captured_point *point) {
+static rill_status wait_external(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
+                                 const struct rill__captured_point *point) {
   if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
     return add_event_node(member, RILL_NODE_EVENT_WAIT, event);
   }
   if (point != NULL && point->capture->ended) return fail_ended(event);
   RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
-               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot be merged" RILL_HINT
-               "begin one capture, and join the other streams to it with an event",
+               "%s belongs to the capture of %s, but %s was recorded in the capture of %s: two captures cannot be "
+               "merged" RILL_HINT "begin one capture, and join the other streams to it with an event",
                rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
                rill__name_of(&event->base).text, rill__capture_name(point->capture).text);
   struct rill__event_core *core = rill__core(event);
@@ -235,12 +236,12 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
                "%s has never been recorded, or only on a held stream, and a capturing stream cannot be held" RILL_HINT
                "record it in the capture first, or pass RILL_WAIT_IF_RECORDED",
                rill__name_of(&event->base).text);
-  return rill__fail(
-      RILL_ERROR_CAPTURE_ACTIVE,
-      "%s is capturing for %s (thread %d began the capture), and %s was recorded outside: the graph cannot "
-      "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
-      rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
-      (int)member->capture->thread_id, rill__name_of(&event->base).text);
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s belongs to the capture of %s (thread %d began the capture), but %s was recorded outside the "
+                    "capture: the graph cannot wait for it" RILL_HINT
+                    "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
+                    rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
+                    (int)member->capture->thread_id, rill__name_of(&event->base).text);
 }
 
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
@@ -256,7 +257,7 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
   } else if (member != NULL) {
     const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
     if (member->capture != NULL) status = rill__member_take_foreign(member, true);
-    if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
+    if (status == RILL_OK && !own) status = wait_external(member, event, flags, point);
     if (status == RILL_OK && own && !rill__place_add(&member->place, point->place)) status = rill__capture_no_memory();
   }
   rill__graphs_unlock();

@@ -7,7 +7,7 @@ static pthread_cond_t claim_ended = PTHREAD_COND_INITIALIZER;
 static uint32_t in_child; /* number of claims of devices that work in the child of a fork */
 static uint32_t forks;    /* threads that wait until in_child is 0 */
 
-static bool works_in_child(const struct rill__graph_exec *exec) { return !exec->base.device->backend->gpu; }
+static bool usable_in_child(const struct rill__graph_exec *exec) { return !exec->base.device->backend->gpu; }
 
 static void lock_claims(void) {
   pthread_mutex_lock(&claims_lock);
@@ -29,7 +29,7 @@ void rill__exec_claim(struct rill__graph_exec *exec) {
   while (core->claimed) (void)pthread_cond_wait(&claim_ended, &claims_lock);
   core->claimants--;
   core->claimed = true;
-  if (works_in_child(exec)) in_child++;
+  if (usable_in_child(exec)) in_child++;
   unlock_claims();
 }
 
@@ -38,7 +38,7 @@ void rill__exec_unclaim(struct rill__graph_exec *exec) {
   lock_claims();
   RILL_ASSERT(core->claimed, "a claim ends once");
   core->claimed = false;
-  if (works_in_child(exec)) in_child--;
+  if (usable_in_child(exec)) in_child--;
   /* All claimants share one condition variable, so a wake-up costs every one of them; it is sent only if someone can
    * continue. */
   const bool wake = core->claimants > 0 || (in_child == 0 && forks > 0);

@@ -9,7 +9,7 @@
 
 static rill_status fail_shared_memory(void) {
   return rill__fail(RILL_ERROR_UNSUPPORTED,
-                    "the graph has memory of its own, which another execution object or its last launches use; sharing "
+                    "the graph owns memory that another execution object or its last launches still use; sharing "
                     "it is not supported as of version %d.%d" RILL_HINT
                     "release that object and wait for its launches first, or capture again",
                     RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
@@ -212,9 +212,9 @@ static rill_status check_node(struct rill__graph_exec *exec, const struct rill__
 /* Returns the operation to use in a step for an operation of another graph; adds a reference. */
 static rill_status operation_for_step(const struct rill__step *step, struct rill__operation *operation,
                                       struct rill__operation **out) {
-  const bool has_it = rill__operation_of_graph(step->operation) == operation;
-  if (!has_it && operation->kind == RILL_NODE_ALLOC) return new_claim(operation, out);
-  *out = has_it ? step->operation : operation;
+  const bool same_operation = rill__operation_of_graph(step->operation) == operation;
+  if (!same_operation && operation->kind == RILL_NODE_ALLOC) return new_claim(operation, out);
+  *out = same_operation ? step->operation : operation;
   rill__operation_ref(*out);
   return RILL_OK;
 }

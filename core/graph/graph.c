@@ -75,7 +75,7 @@ void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *
               "the list of pages changes under the lock, or when no call can use the graph");
   *(page->next != NULL ? &page->next->before : &graph->page) = page->before;
   if (page->before != NULL) page->before->next = page->next;
-  page->gone = true;
+  page->retired = true;
   page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
   rill__ref(&graph->base); /* a thread that finds a node also reads its graph */
   rill__object_retire(&page->base);
@@ -224,11 +224,11 @@ static uint32_t used_of(const struct rill__node_page *page) {
 }
 
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what) {
-  if (rill__page_of(node)->gone) return rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
+  if (rill__page_of(node)->retired) return rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
   return node->kind != 0 ? RILL_OK : fail_removed(rill__node_id(node), what);
 }
 
-rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
+rill_status rill__graph_check_live(struct rill__graph_node *const *nodes, size_t count) {
   for (size_t i = 0; i < count; i++) RILL_TRY(rill__graph_node_check(nodes[i], "after"));
   return RILL_OK;
 }
@@ -236,7 +236,7 @@ rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_
 /* Initializes a node.  It belongs to the graph only once its page counts it. */
 static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
                             struct rill__graph_node **out) {
-  RILL_TRY(rill__graph_check_there(after, after_count));
+  RILL_TRY(rill__graph_check_live(after, after_count));
   if (graph->page == NULL || graph->closed || used_of(graph->page) == graph->page->room) RILL_TRY(add_page(graph));
   const uint32_t place = used_of(graph->page);
   struct rill__graph_node *node = &graph->page->nodes[place];

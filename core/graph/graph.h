@@ -42,17 +42,16 @@ struct rill__graph_node {
 };
 _Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
-/* A page of nodes, which is the object of their handles.  Nodes never move, and all nodes of a page are freed
- * together. */
+/* A page of nodes and the object of their handles.  Nodes never move; those of a page are freed together. */
 struct rill__node_page {
   struct rill__object base;
   struct rill__graph *graph;
   struct rill__node_page *before, *next; /* pages of the graph */
   uint32_t room;
-  uint64_t first;    /* serial of the first node */
-  uint32_t live;     /* nodes that have not been removed */
-  bool empty;        /* the nodes only have ids, numbers and kinds */
-  _Atomic bool gone; /* the nodes no longer belong to a graph; also set without the lock */
+  uint64_t first;       /* serial of the first node */
+  uint32_t live;        /* nodes that have not been removed */
+  bool empty;           /* the nodes only have ids, numbers and kinds */
+  _Atomic bool retired; /* the nodes no longer belong to a graph; also set without the lock */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
@@ -140,9 +139,8 @@ rill_status rill__graph_node_find(rill_graph_node node, const char *what, const 
 /* Fails if a capture adds to the graph, because the capture may remove its nodes again. */
 rill_status rill__graph_check_complete(const struct rill__graph *graph);
 
-/* Returns STALE_HANDLE if one of the nodes was removed: between finding the nodes and taking the lock, a failed capture
- * may have removed its own nodes. */
-rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count);
+/* Returns STALE_HANDLE if a node was removed, for example by a failed capture, before the lock was taken. */
+rill_status rill__graph_check_live(struct rill__graph_node *const *nodes, size_t count);
 
 /* Adds a node after others of the graph; takes over the operation, even on failure. */
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,

@@ -24,7 +24,7 @@ void rill__failure_unref(struct rill__failure *failure) {
 }
 
 rill_status rill__fail_failed_record(struct rill__event *event) {
-  struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED, .text = "no host memory was left to say why" };
+  struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED, .text = "no host memory for the reason" };
   rill__held_lock();
   if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) {
     const struct rill__failure *failure = atomic_load(&rill__core(event)->fence)->failure;
@@ -250,7 +250,7 @@ bool rill__held_leave_fence(struct rill__event *event) {
 void rill__event_abandon(struct rill__event *event) {
   if (RILL__LIKELY(atomic_load(&rill__core(event)->state) != RILL__EVENT_FENCED)) return;
   char text[300];
-  (void)snprintf(text, sizeof text, "%s was released without ever having been recorded, and work was held for it",
+  (void)snprintf(text, sizeof text, "%s was released without having been recorded, while held work waited for it",
                  rill__name_of(&event->base).text);
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
@@ -265,7 +265,7 @@ void rill__event_abandon(struct rill__event *event) {
 
 rill_status rill__fail_captured_record(struct rill__event *event) {
   return rill__fail(RILL_ERROR_NOT_RECORDED,
-                    "%s was last recorded in a capture: it marks a place in a graph, not work" RILL_HINT
+                    "%s was last recorded in a capture: it stands for a place in a graph, not for work" RILL_HINT
                     "record it outside captures, or in one with RILL_EVENT_EXTERNAL",
                     rill__name_of(&event->base).text);
 }

@@ -176,7 +176,7 @@ bool rill__held_wait_launches(struct rill__graph_exec *exec) {
 
 rill_status rill__stream_note_failure(struct rill__stream *stream, rill_status status, const char *text) {
   struct rill__failure *failure = rill__failure_new(status, 0, "", text), *none = NULL;
-  RILL_REQUIRE(failure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep a failure");
+  RILL_REQUIRE(failure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to store a failure");
   if (!atomic_compare_exchange_strong(&rill__core(stream)->failure, &none, failure)) rill__failure_unref(failure);
   return RILL_OK;
 }

@@ -354,9 +354,9 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
 /* ---- waits ---- */
 
 static rill_status check_may_hold(struct rill__stream *stream, const struct rill__event *event, bool capturing) {
-  const char *why = stream->imported ? "an imported stream cannot be held: others submit to it"
+  const char *why = stream->imported ? "an imported stream cannot be held (other code may submit to it)"
                     : atomic_load(&stream->foreign)
-                        ? "a stream whose native handle was given out cannot be held: others may submit to it"
+                        ? "a stream whose native handle was returned cannot be held (other code may submit to it)"
                     : capturing ? "a capturing stream cannot be held"
                                 : NULL;
   RILL_REQUIRE(why == NULL, RILL_ERROR_NOT_RECORDED,

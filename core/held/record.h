@@ -54,13 +54,13 @@ static inline rill_status rill__query_event(struct rill__event *event, struct ri
     case RILL__RECORD_CAPTURED: return rill__fail_captured_record(event);
     case RILL__RECORD_ISSUED: break;
   }
-  struct rill__event *const asked_about = *point;
-  *out = rill__known_complete(asked_about);
+  struct rill__event *const queried = *point;
+  *out = rill__known_complete(queried);
   if (*out) return RILL_OK;
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(asked_about)->work);
-  const struct rill__recorded where = rill__event_recorded(asked_about);
-  RILL_TRY(RILL_DISPATCH(asked_about, event, is_ready, asked_about, out));
-  if (*out) rill__event_seen(asked_about, &asked, &where);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(queried)->work);
+  const struct rill__recorded where = rill__event_recorded(queried);
+  RILL_TRY(RILL_DISPATCH(queried, event, is_ready, queried, out));
+  if (*out) rill__event_seen(queried, &query, &where);
   return RILL_OK;
 }
 

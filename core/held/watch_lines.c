@@ -2,12 +2,12 @@
  *
  * A wake-up costs the watcher about 3 us of processor time (a timed wait and two thread switches), and polling a line
  * costs one driver call, about 1 us.  If one line is polled every TICK, an event is notified TICK / 2 late in the
- * median, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28 the
- * same line is polled every 112 us.  Therefore:
+ * median, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28
+ * the same line is polled every 112 us.  Therefore:
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
  *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
  *   fraction.
- * - At most MOST_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
+ * - At most MAX_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
  * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for times
  *   in which events are near: at most 1 / SHARE and 1.2 % in a second. */
 #include "core/held/watch.h"
@@ -24,7 +24,7 @@ static struct rill__watch **poll_end = &poll_first;
 static size_t polled_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
-enum { TICK = 30000, AGE_TICKS = 500, LONG = 1000000, MOST_OLD = 8, MOST_COUNTED = 8 };
+enum { TICK = 30000, AGE_TICKS = 500, LONG = 1000000, MAX_OLD = 8, MAX_COUNTED = 8 };
 
 /* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
  */
@@ -59,7 +59,7 @@ static struct rill__watch *find_line(uint64_t stream) {
 
 /* Returns how long to wait until a line is polled again whose first watch has waited for `age`, in ns. */
 static uint64_t period_of(uint64_t age) {
-  const uint64_t part = age / AGE_TICKS * (polled_count < MOST_COUNTED ? polled_count : MOST_COUNTED);
+  const uint64_t part = age / AGE_TICKS * (polled_count < MAX_COUNTED ? polled_count : MAX_COUNTED);
   return part < TICK ? TICK : part < LONG ? part : LONG;
 }
 
@@ -120,10 +120,10 @@ static void query_watch(struct rill__watch *watch) {
   rill_status status = rill__check_usable(watch->device);
   if (status == RILL_OK) {
     ready = rill__known_complete(point);
-    const struct rill__completion_query asked = rill__query_completion(&rill__core(point)->work);
+    const struct rill__completion_query query = rill__query_completion(&rill__core(point)->work);
     const struct rill__recorded where = rill__event_recorded(point);
     if (!ready) status = RILL_DISPATCH(point, event, is_ready, point, &ready);
-    if (ready && status == RILL_OK) rill__event_seen(point, &asked, &where);
+    if (ready && status == RILL_OK) rill__event_seen(point, &query, &where);
   }
   if (status == RILL_ERROR_CAPTURE_ACTIVE) return; /* a query would invalidate the capture: query later */
   watch->over = status != RILL_OK || ready;
@@ -146,7 +146,7 @@ static bool is_first_over(struct rill__watch *first) {
 
 /* Moves the watches of a line that are over to the end of a list. */
 static struct rill__watch **query_line(struct rill__watch *first, struct rill__watch **end) {
-  struct rill__watch *const last = first->line.last, *const asked = first;
+  struct rill__watch *const last = first->line.last, *const head = first;
   close_line(first);
   while (first != NULL && is_first_over(first)) {
     struct rill__watch *const next = first->line.next;
@@ -158,7 +158,7 @@ static struct rill__watch **query_line(struct rill__watch *first, struct rill__w
   if (first == NULL) return end;
   first->line.previous = NULL;
   first->line.last = last;
-  if (first != asked) first->line.since = clock_ns(CLOCK_MONOTONIC);
+  if (first != head) first->line.since = clock_ns(CLOCK_MONOTONIC);
   open_line(first);
   return end;
 }
@@ -171,7 +171,7 @@ struct rill__watch **rill__lines_poll(struct rill__watch **end) {
   for (size_t left = polled_count; left > 0; left--, first = next) { /* polled lines move to the end */
     next = first->line.next_line;
     const bool is_old = period_of(now - first->line.since) > TICK;
-    if (first->line.due <= now && is_old && old++ >= MOST_OLD) first->line.due = now + TICK;
+    if (first->line.due <= now && is_old && old++ >= MAX_OLD) first->line.due = now + TICK;
     if (first->line.due <= now) end = query_line(first, end);
     else if (first->line.due < next_due) next_due = first->line.due;
   }

@@ -43,8 +43,9 @@ void rill__bundle_forget(struct rill__module *module) {
 
 static rill_status check_bundle(const rill_bundle *bundle) {
   RILL_REQUIRE(bundle != NULL, RILL_ERROR_INVALID_ARGUMENT, "bundle is NULL");
-  RILL_REQUIRE(bundle->magic == RILL_BUNDLE_MAGIC, RILL_ERROR_INVALID_ARGUMENT, "bundle begins with 0x%08x, not 0x%08x",
-               bundle->magic, RILL_BUNDLE_MAGIC);
+  RILL_REQUIRE(bundle->magic == RILL_BUNDLE_MAGIC, RILL_ERROR_INVALID_ARGUMENT,
+               "the bundle begins with 0x%08x instead of 0x%08x: rillcc did not make it", bundle->magic,
+               RILL_BUNDLE_MAGIC);
   RILL_REQUIRE(bundle->version == RILL_BUNDLE_VERSION, RILL_ERROR_INVALID_ARGUMENT,
                "bundle \"%s\" has layout %u, but this library reads layout %u" RILL_HINT
                "compile the kernels with the rillcc of this library",
@@ -56,7 +57,7 @@ static rill_status check_bundle(const rill_bundle *bundle) {
 static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *listed) {
   if (listed->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
   RILL_REQUIRE(kernel->arg_count == listed->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle describes %u arguments, but its image %u", kernel->name, kernel->arg_count,
+               "kernel \"%s\": the bundle lists %u arguments, but its image has %u", kernel->name, kernel->arg_count,
                listed->arg_count);
   for (uint32_t i = 0; i < listed->arg_count; i++) {
     RILL_REQUIRE(kernel->args[i].size == listed->args[i].size, RILL_ERROR_BACKEND,

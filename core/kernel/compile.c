@@ -106,9 +106,9 @@ static rill_status check_header(const rill_compile_header *headers, size_t i) {
 
 rill_status rill__compile_check_options(const rill_compile_options *options) {
   RILL_REQUIRE(options->option_count == 0 || options->options != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.options is NULL, option_count is %zu", options->option_count);
+               "rill_compile_options.options is NULL, but option_count is %zu", options->option_count);
   RILL_REQUIRE(options->header_count == 0 || options->headers != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.headers is NULL, header_count is %zu", options->header_count);
+               "rill_compile_options.headers is NULL, but header_count is %zu", options->header_count);
   const char *label = options->label;
   RILL_REQUIRE(label == NULL || strpbrk(label, "\"\\\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_compile_options.label contains a quote, a backslash or a line end");
@@ -230,7 +230,7 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
     return status;
   }
   int length = 0;
-  const char *line = first_error(log != NULL && log[0] != '\0' ? log : "the compiler does not say why", &length);
+  const char *line = first_error(log != NULL && log[0] != '\0' ? log : "the compiler gave no reason", &length);
   const rill_status failure = rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                                          "the source \"%.80s\" has errors: %.*s" RILL_HINT
                                          "see rill_compile_log for the compiler's full output",

@@ -112,7 +112,7 @@ void rill__globals_forget(struct rill__module *module) {
     struct rill__global *global = rill__core(module)->globals;
     rill__core(module)->globals = global->next;
     if (global->allocation != NULL) {
-      rill__memory_forget(global->allocation);
+      rill__memory_untrack(global->allocation);
       rill__object_defer(&global->allocation->base);
     }
     free(global);

@@ -171,33 +171,33 @@ size_t rill__image_find(const struct rill__image *image, const char *name) {
 /* ---- faults ---- */
 
 const char *rill__image_fault(struct rill__image *image, const char *format, ...) {
-  enum { MOST = 256 };
-  char *text = malloc(MOST);
+  enum { TEXT_SIZE = 256 };
+  char *text = malloc(TEXT_SIZE);
   if (text == NULL) {
     image->no_memory = true;
     return "no memory";
   }
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(text, MOST, format, arguments);
+  (void)vsnprintf(text, TEXT_SIZE, format, arguments);
   va_end(arguments);
   free(image->fault);
   image->fault = text;
   return text;
 }
 
-static int compare_stretches(const void *a, const void *b) {
-  const struct rill__stretch *first = a, *second = b;
+static int compare_byte_ranges(const void *a, const void *b) {
+  const struct rill__byte_range *first = a, *second = b;
   return first->offset < second->offset ? -1 : first->offset > second->offset;
 }
 
-const char *rill__image_check_apart(struct rill__image *image, struct rill__stretch *list, size_t count,
-                                    const char *what) {
-  if (count > 1) qsort(list, count, sizeof *list, compare_stretches);
+const char *rill__image_check_disjoint(struct rill__image *image, struct rill__byte_range *list, size_t count,
+                                       const char *what) {
+  if (count > 1) qsort(list, count, sizeof *list, compare_byte_ranges);
   for (size_t i = 1; i < count; i++) {
-    const struct rill__stretch *first = &list[i - 1], *second = &list[i];
+    const struct rill__byte_range *first = &list[i - 1], *second = &list[i];
     if (second->offset - first->offset >= first->size) continue;
-    return rill__image_fault(image, "its %s %zu, of %llu bytes at %llu, and %zu, of %llu bytes at %llu, overlap", what,
+    return rill__image_fault(image, "its %s %zu (%llu bytes at %llu) and %zu (%llu bytes at %llu) overlap", what,
                              first->number, (unsigned long long)first->size, (unsigned long long)first->offset,
                              second->number, (unsigned long long)second->size, (unsigned long long)second->offset);
   }

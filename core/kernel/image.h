@@ -59,14 +59,14 @@ const char *rill__image_fault(struct rill__image *image, const char *format, ...
     __attribute__((format(printf, 2, 3), cold));
 
 /* A range of bytes of an image, such as a segment of notes or an entry; `number` identifies it in texts. */
-struct rill__stretch {
+struct rill__byte_range {
   uint64_t offset, size;
   size_t number;
 };
 
 /* Returns a fault if two of the ranges overlap; it calls them `what`.  Sorts the list. */
-const char *rill__image_check_apart(struct rill__image *image, struct rill__stretch *list, size_t count,
-                                    const char *what);
+const char *rill__image_check_disjoint(struct rill__image *image, struct rill__byte_range *list, size_t count,
+                                       const char *what);
 
 /* Sets the byte offset of the argument that was added last. */
 void rill__image_set_offset(struct rill__image *image, uint32_t offset);
@@ -88,7 +88,7 @@ bool rill__source_name(const char *symbol, char *out, size_t size);
 #pragma GCC visibility pop
 
 /* longer names are treated as damage */
-enum { RILL__NAME_MOST = 4095 };
+enum { RILL__NAME_MAX = 4095 };
 
 /* Returns true if the `n` bytes at `offset` are within `size`. */
 static inline bool rill__inside(uint64_t size, uint64_t offset, uint64_t n) {

@@ -175,8 +175,8 @@ static rill_status check_arg_count(const struct rill__kernel *kernel, const rill
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
                "kernel \"%s\": %zu arguments passed, %u expected", kernel->name, count, source->arg_count);
-  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
-               kernel->name, count);
+  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": args is NULL, but %zu arguments are expected", kernel->name, count);
   RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, but the limit is %d",
                kernel->name, count, MAX_ARGS);
   return RILL_OK;
@@ -210,8 +210,8 @@ static rill_status read_args(const struct rill__kernel *kernel, const rill_arg *
 
 /* Returns true if one of the arguments, or a member of one, may point to memory that rill does not know.  The memory
  * that an argument points to is not searched for pointers. */
-static __attribute__((noinline)) bool reaches_out(const struct rill__device *device, const rill_arg *args,
-                                                  size_t count) {
+static __attribute__((noinline)) bool has_unknown_address(const struct rill__device *device, const rill_arg *args,
+                                                          size_t count) {
   for (size_t i = 0; i < count; i++) {
     for (size_t at = 0; at + sizeof(uint64_t) <= args[i].size; at += sizeof(uint64_t)) {
       uint64_t word = 0;
@@ -329,8 +329,8 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
   l.frees = RILL__UNLIKELY(rill__is_checked(kernel->base.device)) ? rill__frees_count() : 0;
-  l.reaches_out =
-      stream->base.device->backend->memory->may_be_address != NULL && reaches_out(stream->base.device, args, count);
+  l.has_unknown_address = stream->base.device->backend->memory->may_be_address != NULL &&
+                          has_unknown_address(stream->base.device, args, count);
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
     return submit_with_extras(stream, shape, &l);
   }

@@ -68,12 +68,12 @@ static rill_status check_cooperative(const struct reading *reading) {
   return RILL_OK;
 }
 
-static rill_status read_priority(const struct reading *reading, int32_t asked) {
+static rill_status read_priority(const struct reading *reading, int32_t requested) {
   const rill_device_info *info = &reading->stream->base.device->info;
   const int32_t least = info->priority_least, greatest = info->priority_greatest;
-  if (asked == RILL_PRIORITY_HIGH) asked = greatest;
-  if (asked == RILL_PRIORITY_LOW) asked = least;
-  reading->out->priority = asked < greatest ? greatest : asked > least ? least : asked;
+  if (requested == RILL_PRIORITY_HIGH) requested = greatest;
+  if (requested == RILL_PRIORITY_LOW) requested = least;
+  reading->out->priority = requested < greatest ? greatest : requested > least ? least : requested;
   return check_supported(reading, RILL_ATTR_PRIORITY);
 }
 
@@ -108,7 +108,7 @@ static rill_status read_access(const struct reading *reading, const rill_launch_
                "and miss cannot be RILL_ACCESS_PERSISTING",
                hit, miss);
   RILL_REQUIRE(base != NULL || size == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: base is NULL, size is %zu", size);
+               "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: base is NULL, but size is %zu", size);
   RILL_TRY(check_supported(reading, RILL_ATTR_ACCESS_POLICY));
   RILL_REQUIRE(size <= device->max_access_window, RILL_ERROR_OUT_OF_RANGE,
                "rill_launch.attributes: RILL_ATTR_ACCESS_POLICY: size is %zu, but the limit of %s is %llu", size,
@@ -152,7 +152,7 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
   const struct reading reading = { stream, launch, out };
   uint32_t seen = 0;
   RILL_REQUIRE(shape->attribute_count == 0 || shape->attributes != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.attributes is NULL, attribute_count is %zu", shape->attribute_count);
+               "rill_launch.attributes is NULL, but attribute_count is %zu", shape->attribute_count);
   for (size_t i = 0; i < shape->attribute_count; i++) {
     const rill_launch_attribute *attribute = &shape->attributes[i];
     const uint32_t kind = attribute->kind;
@@ -238,7 +238,7 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
                                  struct rill__launch_extras *extras, struct rill__payload **out) {
   *out = NULL;
   RILL_REQUIRE(shape->constant_count == 0 || shape->constants != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.constants is NULL, constant_count is %zu", shape->constant_count);
+               "rill_launch.constants is NULL, but constant_count is %zu", shape->constant_count);
   if (shape->constant_count == 0) return RILL_OK;
   struct constants *constants = NULL;
   if (shape->constant_count <= (SIZE_MAX - sizeof *constants) / sizeof constants->items[0]) {

@@ -200,9 +200,9 @@ static rill_status fail_no_kernel(const struct rill__image *image, const char *n
   char inside[LIST_SIZE] = "none";
   size_t used = 0;
   for (size_t i = 0; i < image->kernel_count && used < sizeof inside; i++) {
-    char said[NAME_SIZE];
+    char text[NAME_SIZE];
     used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s", i > 0 ? ", " : "",
-                             name_in_source(image->kernels[i].name, said));
+                             name_in_source(image->kernels[i].name, text));
   }
   return rill__fail(RILL_ERROR_NOT_FOUND, "there is no kernel \"%s\"; the kernels are: %s", name, inside);
 }

@@ -23,7 +23,7 @@ static __attribute__((format(printf, 2, 3))) void write_part(struct mangled *m, 
   if (m->fits) m->used += (size_t)n;
 }
 
-static bool take_letter(struct mangled *m, char c) {
+static bool accept_char(struct mangled *m, char c) {
   if (*m->at != c) return false;
   m->at++;
   return true;
@@ -50,7 +50,7 @@ static bool read_literal(struct mangled *m) {
   const char type = *m->at;
   if (type == '\0' || strchr("bcahstijlmxy", type) == NULL) return false;
   m->at++;
-  const bool negative = take_letter(m, 'n');
+  const bool negative = accept_char(m, 'n');
   const size_t digits = strspn(m->at, "0123456789");
   if (digits == 0 || m->at[digits] != 'E') return false;
   if (type == 'b') {
@@ -87,13 +87,13 @@ static const char *builtin_type(char letter) {
 static bool read_argument(struct mangled *m) {
   enum { DEEPEST = 16 };
   if (m->depth == DEEPEST) return false;
-  if (take_letter(m, 'L')) return read_literal(m);
+  if (accept_char(m, 'L')) return read_literal(m);
   m->depth++;
   bool known = true;
-  if (take_letter(m, 'P')) {
+  if (accept_char(m, 'P')) {
     known = read_argument(m);
     write_part(m, " *");
-  } else if (take_letter(m, 'K')) {
+  } else if (accept_char(m, 'K')) {
     write_part(m, "const ");
     known = *m->at != 'P' && read_argument(m); /* `float *const` has the const in another place */
   } else if (*m->at == 'N' || is_digit(*m->at)) {
@@ -109,9 +109,9 @@ static bool read_argument(struct mangled *m) {
 }
 
 static bool read_arguments(struct mangled *m) {
-  if (!take_letter(m, 'I')) return true;
+  if (!accept_char(m, 'I')) return true;
   write_part(m, "<");
-  for (bool first = true; !take_letter(m, 'E'); first = false) {
+  for (bool first = true; !accept_char(m, 'E'); first = false) {
     if (!first) write_part(m, ", ");
     if (!read_argument(m)) return false;
   }
@@ -121,10 +121,10 @@ static bool read_arguments(struct mangled *m) {
 
 /* Reads the name of a function or type: one name, or several in "N ... E". 'L' marks a static function. */
 static bool read_name(struct mangled *m) {
-  const bool nested = take_letter(m, 'N');
-  for (bool first = true; first || (nested && !take_letter(m, 'E')); first = false) {
+  const bool nested = accept_char(m, 'N');
+  for (bool first = true; first || (nested && !accept_char(m, 'E')); first = false) {
     if (!first) write_part(m, "::");
-    (void)take_letter(m, 'L');
+    (void)accept_char(m, 'L');
     if (!read_identifier(m) || !read_arguments(m)) return false;
   }
   return true;

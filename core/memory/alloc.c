@@ -23,7 +23,7 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
   if (RILL_DISPATCH(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK)
     free_bytes = total_bytes = 0;
   if (bytes != 0) {
-    (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
+    (void)snprintf(deferred, sizeof deferred, "; %llu freed bytes still wait for work of held streams",
                    (unsigned long long)bytes);
   }
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s%zu bytes requested; %s has %llu bytes free of %llu%s", injected.text,
@@ -65,7 +65,7 @@ void rill__memory_unguard(struct rill__allocation *allocation) {
 
 /* Waits for everything that the driver's free would wait for, and compares.  Returns true if the memory is kept back.
  * Exported memory is not kept back, because other processes may use it. */
-static bool keep_back(struct rill__allocation *allocation) {
+static bool retain_freed(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   const rill_status status = allocation->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)
                                                                     : rill__backend_synchronize(device);
@@ -113,7 +113,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
     allocation->size = size;
     allocation->kind = kind;
     if (RILL__UNLIKELY(guard != NULL)) rill__memory_guard(guard, allocation);
-    if (rill__memory_know(allocation)) {
+    if (rill__memory_track(allocation)) {
       *out = (void *)allocation->begin;
       return RILL_OK;
     }
@@ -139,7 +139,7 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   void *const native = (void *)allocation->native;
   if (status == RILL_OK) status = rill__last_uses_wait(&allocation->last_uses);
   if (status == RILL_OK && RILL__UNLIKELY(allocation->guard != NULL) && allocation->guard->zoned &&
-      keep_back(allocation)) {
+      retain_freed(allocation)) {
     *ended = NULL;
     return RILL_OK;
   }

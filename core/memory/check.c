@@ -13,7 +13,7 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   uintptr_t begin = allocation->begin;
   size_t size = allocation->size;
   RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
-               "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
+               "%s: %p lies in the memory of a pool, but is not allocated or has been freed", what, p);
   const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
   const size_t offset = (uintptr_t)p - begin;
   RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
@@ -48,7 +48,7 @@ rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__d
   uintptr_t begins = allocation->begin;
   size_t all = allocation->size;
   RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begins, &all), RILL_ERROR_NOT_FOUND,
-               "%p lies in memory of a pool that is not allocated, or has been freed", p);
+               "%p lies in the memory of a pool, but is not allocated or has been freed", p);
   const size_t offset = (uintptr_t)p - begins;
   RILL_REQUIRE(size <= all - offset, RILL_ERROR_OUT_OF_RANGE,
                "%zu bytes at offset %zu extend past the end of an allocation of %zu bytes", size, offset, all);

@@ -108,13 +108,13 @@ static rill_status new_graph_copy(struct rill__device *device, const struct rill
 }
 
 rill_status rill__graph_copy_stage(struct rill__operation **operation) {
-  struct rill__operation *const asked = *operation;
-  struct rill__device *device = asked->device;
+  struct rill__operation *const request = *operation;
+  struct rill__device *device = request->device;
   bool from = false, to = false;
-  if (asked->kind != RILL_NODE_COPY || asked->staged != NULL || device->backend->memory->is_known == NULL) {
+  if (request->kind != RILL_NODE_COPY || request->staged != NULL || device->backend->memory->is_known == NULL) {
     return RILL_OK;
   }
-  const struct rill__copy_3d *copy = &asked->copy;
+  const struct rill__copy_3d *copy = &request->copy;
   RILL_TRY(rill__memory_is_pageable(device, copy->src, copy->src_kind, &from));
   RILL_TRY(rill__memory_is_pageable(device, copy->dst, copy->dst_kind, &to));
   if (!from && !to) return RILL_OK;
@@ -127,7 +127,7 @@ rill_status rill__graph_copy_stage(struct rill__operation **operation) {
     rill__operation_unref(staged);
     return status;
   }
-  made->payload.of = asked;
+  made->payload.of = request;
   staged->payload = &made->payload;
   staged->staged = &made->staged;
   *operation = staged;

@@ -66,7 +66,7 @@ static struct things collect_things(struct rill__device *device) {
 }
 
 /* Returns the number of equal things from `first` on. */
-static size_t count_alike(const struct things *things, size_t first) {
+static size_t count_equal(const struct things *things, size_t first) {
   size_t end = first + 1;
   while (end < things->count && compare_things(&things->first[first], &things->first[end]) == 0) end++;
   return end - first;
@@ -78,7 +78,7 @@ bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *cou
   *count = 0;
   for (size_t i = 0, alike; i < things.count && !things.no_memory; i += alike, ++*count) {
     const struct thing *const thing = &things.first[i];
-    alike = count_alike(&things, i);
+    alike = count_equal(&things, i);
     if (*count >= room) continue;
     rill_leak *const leak = &leaks[*count];
     memset(leak, 0, sizeof *leak);
@@ -114,19 +114,19 @@ static void write_thing(const struct thing *thing, size_t alike) {
 }
 
 static void write_leaks(struct rill__device *device) {
-  enum { MOST = 100 };
+  enum { MAX_LINES = 100 };
   struct things things = collect_things(device);
   char line[160];
   size_t written = 0, left = 0;
   for (size_t i = 0, alike; i < things.count; i += alike) {
-    alike = count_alike(&things, i);
+    alike = count_equal(&things, i);
     if (i == 0) {
       const int length =
           snprintf(line, sizeof line, "rill: %s: %zu not released at exit:\n", device->name, things.count);
       if (write(STDERR_FILENO, line, (size_t)length) < 0) break;
     }
-    if (written < MOST) write_thing(&things.first[i], alike);
-    if (written++ >= MOST) left += alike;
+    if (written < MAX_LINES) write_thing(&things.first[i], alike);
+    if (written++ >= MAX_LINES) left += alike;
   }
   if (left > 0) {
     const int length = snprintf(line, sizeof line, "  and %zu more\n", left);

@@ -10,18 +10,20 @@ rill_status rill__memory_check_exportable(const struct rill__allocation *allocat
                                        "RILL_MEMORY_MANAGED", "RILL_MEMORY_REGISTERED" };
   RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
   RILL_REQUIRE(!allocation->imported, RILL_ERROR_INVALID_ARGUMENT,
-               "%p is imported" RILL_HINT "export it where it was allocated; its handle serves any number of processes",
+               "%p is imported" RILL_HINT
+               "export it in the process that allocated it; one handle serves any number of processes",
                p);
   RILL_REQUIRE(!allocation->variable, RILL_ERROR_UNSUPPORTED,
                "%p is a variable of a module on %s: no backend shares it between processes" RILL_HINT
                "allocate memory with rill_alloc",
                p, allocation->base.device->name);
   RILL_REQUIRE(!allocation->pooled, RILL_ERROR_UNSUPPORTED,
-               "%p is memory of a pool on %s: a pool's memory serves one process" RILL_HINT
+               "%p is memory of a pool on %s: a pool's memory cannot be shared between processes" RILL_HINT
                "allocate it with rill_alloc",
                p, allocation->base.device->name);
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_DEVICE, RILL_ERROR_UNSUPPORTED,
-               "%p is of kind %s on %s: no backend shares it between processes" RILL_HINT "allocate RILL_MEMORY_DEVICE",
+               "%p is memory of kind %s on %s: no backend shares it between processes" RILL_HINT
+               "allocate RILL_MEMORY_DEVICE",
                p, kinds[allocation->kind], allocation->base.device->name);
   return RILL_OK;
 }
@@ -33,7 +35,7 @@ static rill_status enter_import(struct rill__allocation *import, void *opened, v
   rill__memory_lock();
   const struct rill__allocation *first = rill__ranges_find((void *)import->begin);
   const bool fits = first == NULL || (first->imported && first->begin == import->begin && first->size == import->size);
-  const bool entered = fits && rill__import_put_in(import);
+  const bool entered = fits && rill__import_insert(import);
   rill__memory_unlock();
   RILL_REQUIRE(
       fits, RILL_ERROR_INVALID_ARGUMENT,

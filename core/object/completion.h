@@ -115,17 +115,17 @@ static inline struct rill__completion_query rill__query_completion(const struct 
 /* Stores the answer "complete" after the query.  Returns false if work was submitted meanwhile: the answer may not
  * include that work. */
 static inline bool rill__completion_remember(struct rill__completion *work,
-                                             const struct rill__completion_query *asked) {
+                                             const struct rill__completion_query *query) {
   /* Orders the query before the loads below, so that they see any submission that the driver could have missed. */
   atomic_thread_fence(memory_order_acquire);
-  if (!asked->quiet || atomic_load_explicit(&work->own, memory_order_relaxed) != asked->own ||
-      atomic_load_explicit(&work->started, memory_order_relaxed) != asked->started) {
+  if (!query->quiet || atomic_load_explicit(&work->own, memory_order_relaxed) != query->own ||
+      atomic_load_explicit(&work->started, memory_order_relaxed) != query->started) {
     return false;
   }
-  RILL_ASSERT(asked->own % 2 == 0 && atomic_load(&work->finished) <= atomic_load(&work->started),
-              "an answer is remembered for counts at which nobody was in the driver");
-  atomic_store_explicit(&work->known_own, asked->own, memory_order_release);
-  atomic_store_explicit(&work->known_started, asked->started, memory_order_release);
+  RILL_ASSERT(query->own % 2 == 0 && atomic_load(&work->finished) <= atomic_load(&work->started),
+              "a result is cached only for counts at which no thread was in the driver");
+  atomic_store_explicit(&work->known_own, query->own, memory_order_release);
+  atomic_store_explicit(&work->known_started, query->started, memory_order_release);
   return true;
 }
 

@@ -11,8 +11,8 @@ rill_status rill__options_read(void *into, size_t size, const void *from, const 
   const unsigned char *bytes = from;
   for (size_t i = size; i < given; i++) {
     RILL_REQUIRE(bytes[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "%s has a field at byte %zu that this library of %zu bytes does not know" RILL_HINT
-                 "leave newer fields zero, or use a newer library",
+                 "%s has a nonzero byte at offset %zu, but the struct of this library has only %zu bytes" RILL_HINT
+                 "leave newer fields zero, or use a newer rill",
                  what, i, size);
   }
   memcpy(into, from, given < size ? given : size);

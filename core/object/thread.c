@@ -39,7 +39,7 @@ static void prepare_threads(void) {
 /* Keeps the library or plugin that contains this copy of rill loaded from the first call on, even if dlclose is called:
  * ending threads, process exit and the vendors' threads call back into it.  No lock may be held, because the loader has
  * its own lock and may be running a constructor that calls rill. */
-static void stay_loaded(void) {
+static void pin_library(void) {
   static _Atomic bool stays;
   Dl_info self;
   if (atomic_load(&stays)) return;
@@ -71,7 +71,7 @@ void rill__recorders_off(void) {
 }
 
 struct rill__thread *rill__thread_attach(void) {
-  stay_loaded();
+  pin_library();
   pthread_once(&thread_once, prepare_threads);
   struct rill__thread *thread = atomic_load(&all_threads);
   for (; thread != NULL; thread = thread->next) {
@@ -106,19 +106,19 @@ static bool has_other_threads(void) {
   return false;
 }
 
-uint64_t rill__oldest_epoch(struct rill__thread **who) {
+uint64_t rill__oldest_epoch(struct rill__thread **holder) {
   if (RILL__MEMBARRIER_USABLE && has_other_threads()) {
     (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   }
   uint64_t oldest = UINT64_MAX;
-  *who = NULL;
+  *holder = NULL;
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     /* A thread that attaches after the loop has started is not visited, and need not be: it finds the slot dead (see
      * has_other_threads). */
     const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
     if (epoch == 0 || epoch >= oldest) continue;
     oldest = epoch;
-    *who = thread;
+    *holder = thread;
   }
   return oldest;
 }
@@ -133,9 +133,9 @@ static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
 
 void rill__wait_for_users(uint64_t id) {
   const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
-  struct rill__thread *who = NULL;
+  struct rill__thread *holder = NULL;
   /* called for its ordering: an id announced by a call that found the handle live is visible afterwards */
-  (void)rill__oldest_epoch(&who);
+  (void)rill__oldest_epoch(&holder);
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     while (thread != rill__self && uses(thread, id, before)) (void)sched_yield();
   }

@@ -112,9 +112,9 @@ struct rill__thread *rill__threads_first(void);
 /* Creates this thread's record; returns NULL if memory ran out. */
 struct rill__thread *rill__thread_attach(void);
 
-/* Returns the oldest epoch that a call of any thread is in, and the thread in `who`; UINT64_MAX and NULL if there is
+/* Returns the oldest epoch that a call of any thread is in, and its thread in `holder`; UINT64_MAX and NULL if there is
  * none.  Never blocks.  Orders the caller's earlier stores before its loads from the other threads. */
-uint64_t rill__oldest_epoch(struct rill__thread **who);
+uint64_t rill__oldest_epoch(struct rill__thread **holder);
 
 /* Blocks until every call of another thread that started earlier and looked up the handle `id` has ended.  It may also
  * wait for another call of a thread that looked up `id` in a recent call, which is harmless outside epochs. */

@@ -55,7 +55,7 @@ static rill_status new_operation(uint32_t kind, struct rill__device *device, con
   if (operation == NULL || (labelled && copy == NULL)) {
     free(operation);
     free(copy);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for work that is submitted later");
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation that is submitted later");
   }
   operation->device = device;
   operation->label = copy;

@@ -42,7 +42,7 @@ uint64_t rill__clock_get(const struct rill__clock *clock, uint64_t stream) {
   return at < clock->count && clock->parts[at].stream == stream ? clock->parts[at].position : 0;
 }
 
-bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t position) {
+bool rill__clock_advance(struct rill__clock *clock, uint64_t stream, uint64_t position) {
   const uint32_t at = find_part(clock, stream);
   if (at < clock->count && clock->parts[at].stream == stream) {
     if (clock->parts[at].position < position) clock->parts[at].position = position;

@@ -22,7 +22,7 @@ uint64_t rill__clock_get(const struct rill__clock *clock, uint64_t stream);
 
 /* Raise the clock to at least that knowledge.  They return false if there is no host memory; the clock is unchanged
  * then. */
-bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t position);
+bool rill__clock_advance(struct rill__clock *clock, uint64_t stream, uint64_t position);
 bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other);
 
 /* Removes the parts for which `is_known` returns true. */

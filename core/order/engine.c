@@ -149,7 +149,7 @@ void rill__order_end(struct rill__order *order, uint64_t stream) {
   if (timeline == NULL) return;
   struct rill__order_group *group = get_ended(order, timeline->group);
   if (group == NULL || !join_clock(order, &group->clock, &timeline->clock, &group->pruned) ||
-      (timeline->position > 0 && !rill__clock_raise(&group->clock, stream, timeline->position))) {
+      (timeline->position > 0 && !rill__clock_advance(&group->clock, stream, timeline->position))) {
     rill__order_clear(order);
     return;
   }
@@ -188,7 +188,7 @@ void rill__order_record(struct rill__order *order, uint64_t stream, uint64_t num
     event->gate = timeline->gate;
     rill__clock_prune(&timeline->clock, is_seen, order);
     done = rill__clock_join(&event->clock, &timeline->clock) &&
-           (timeline->position <= timeline->seen || rill__clock_raise(&event->clock, stream, timeline->position));
+           (timeline->position <= timeline->seen || rill__clock_advance(&event->clock, stream, timeline->position));
   }
   if (timeline != NULL && !done) rill__order_clear(order);
 }

@@ -235,8 +235,8 @@ static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
 
 /* Submits an operation to the journal.  If a held operation is submitted after its memory was freed, the free comes
  * after the operation, so freed ranges are left out. */
-static void send_to_engine(struct rill__journal *journal, struct noted *noted, struct rill__order_op *op, bool held,
-                           uint64_t token) {
+static void forward_to_engine(struct rill__journal *journal, struct noted *noted, struct rill__order_op *op, bool held,
+                              uint64_t token) {
   size_t kept = 0;
   for (size_t i = 0; i < noted->count; i++) {
     if (!held || !noted->ranges[i].freed) noted->ranges[kept++] = noted->ranges[i];
@@ -291,7 +291,7 @@ static void submit_step(struct rill__journal *journal, const struct rill__stream
     case RILL_NODE_EVENT_WAIT: rill__journal_wait(journal, timeline, operation->event->base.id); return;
     default: return;
   }
-  send_to_engine(journal, &noted, op, false, 0);
+  forward_to_engine(journal, &noted, op, false, 0);
 }
 
 /* The lines into which the steps of a graph are divided.  A step continues the line of one of its predecessors, if no
@@ -387,7 +387,7 @@ void rill__order_notify(struct rill__journal *journal, const struct rill__observ
     case RILL__OBSERVED_GRAPH: submit_graph_launch(journal, stream, what->exec); return;
     default: return;
   }
-  send_to_engine(journal, &noted, op, what->held, what->kind == RILL__OBSERVED_LAUNCH ? what->token : 0);
+  forward_to_engine(journal, &noted, op, what->held, what->kind == RILL__OBSERVED_LAUNCH ? what->token : 0);
   const bool records =
       what->kind == RILL__OBSERVED_LAUNCH && what->launch->extras != NULL && what->launch->extras->event != NULL;
   if (records) rill__journal_record(journal, stream->number, what->launch->extras->event->base.id);

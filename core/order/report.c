@@ -86,25 +86,25 @@ static uint64_t hash_finding(const struct rill__order_finding *finding) {
 
 /* Returns true if the finding is new, and remembers it. */
 static bool is_new(struct rill__order_text *text, uint64_t hash) {
-  enum { MOST = 1000 };
-  for (size_t i = 0; i < text->said_count; i++) {
-    if (text->said[i] == hash) return false;
+  enum { MAX_FINDINGS = 1000 };
+  for (size_t i = 0; i < text->reported_count; i++) {
+    if (text->reported[i] == hash) return false;
   }
-  if (text->said_count == MOST) {
-    if (!text->said_all)
+  if (text->reported_count == MAX_FINDINGS) {
+    if (!text->limit_reported)
       rill__order_say(text, "rill: RILL_CHECK=order: %d findings were reported; further findings are not reported\n",
-                      MOST);
-    text->said_all = true;
+                      MAX_FINDINGS);
+    text->limit_reported = true;
     return false;
   }
-  if (text->said_count == text->said_room) {
-    const size_t room = text->said_room == 0 ? 16 : 2 * text->said_room;
-    uint64_t *larger = realloc(text->said, room * sizeof *larger);
+  if (text->reported_count == text->reported_capacity) {
+    const size_t room = text->reported_capacity == 0 ? 16 : 2 * text->reported_capacity;
+    uint64_t *larger = realloc(text->reported, room * sizeof *larger);
     if (larger == NULL) return false;
-    text->said = larger;
-    text->said_room = room;
+    text->reported = larger;
+    text->reported_capacity = room;
   }
-  text->said[text->said_count++] = hash;
+  text->reported[text->reported_count++] = hash;
   return true;
 }
 

@@ -8,9 +8,9 @@
 struct rill__order_text {
   char *text;
   size_t used, room;
-  uint64_t *said; /* for each reported pair of operations, a hash of its description */
-  size_t said_count, said_room;
-  bool said_all; /* the limit of pairs was reported */
+  uint64_t *reported; /* for each reported pair of operations, a hash of its description */
+  size_t reported_count, reported_capacity;
+  bool limit_reported; /* the limit of pairs was reported */
 };
 
 void rill__order_say(struct rill__order_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

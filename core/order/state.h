@@ -72,7 +72,7 @@ struct rill__order {
   struct rill__number_table timelines, events, groups;
   bool has_atomics; /* there were atomic accesses */
   struct rill__intervals memory;
-  size_t swept; /* number of intervals after the last sweep */
+  size_t count_after_sweep; /* number of intervals after the last sweep */
   struct rill__gate *gates;
   size_t gate_count, gate_room;
   size_t gates_ended; /* number of host calls that have ended since gates were last dropped */

@@ -42,8 +42,8 @@ static bool is_before(const struct rill__touch *touch, const struct rill__timeli
  * it, and conflicts with it, also conflicts as certainly with the later touch. */
 static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, uint64_t gate) {
   const bool atomic = (touch->how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
-  const bool as_much = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);
-  return touch->kind != RILL__TOUCH_FREE && as_much && (!vague || touch->vague) && gate <= touch->gate;
+  const bool covers_kinds = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);
+  return touch->kind != RILL__TOUCH_FREE && covers_kinds && (!vague || touch->vague) && gate <= touch->gate;
 }
 
 /* ---- combinations of two accesses to the same bytes ---- */
@@ -60,12 +60,12 @@ static bool kinds_conflict(uint32_t a, uint32_t b) {
          is_combination(a, b, RILL__ACCESSED_READ, RILL__ACCESSED_UPDATE);
 }
 
-static bool signal_each_other(uint32_t a, uint32_t b) {
+static bool may_signal(uint32_t a, uint32_t b) {
   return is_combination(a, b, RILL__ACCESSED_UPDATE, RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL) ||
          is_combination(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_POLL);
 }
 
-static uint32_t how_of(const struct rill__order_range *range) {
+static uint32_t access_kinds_of(const struct rill__order_range *range) {
   if (range->how != 0) return range->how;
   return range->write ? RILL__ACCESSED_WRITE : RILL__ACCESSED_READ;
 }
@@ -81,13 +81,13 @@ static void compact(struct rill__order *order, struct rill__interval *interval) 
   uint32_t kept = 0;
   for (uint32_t i = 0; i < interval->count; i++) {
     const struct rill__touch touch = interval->touches[i];
-    bool superfluous = false;
-    for (uint32_t j = i + 1; j < interval->count && !superfluous; j++) {
+    bool redundant = false;
+    for (uint32_t j = i + 1; j < interval->count && !redundant; j++) {
       const struct rill__touch *const later = &interval->touches[j];
-      superfluous = later->timeline == touch.timeline && covers(&touch, later->how, later->vague, later->gate) &&
-                    (!later->kept || touch.kept);
+      redundant = later->timeline == touch.timeline && covers(&touch, later->how, later->vague, later->gate) &&
+                  (!later->kept || touch.kept);
     }
-    if (superfluous) drop_touch(order, &touch);
+    if (redundant) drop_touch(order, &touch);
     else interval->touches[kept++] = touch;
   }
   interval->count = kept;
@@ -138,7 +138,7 @@ static bool conflict(const struct rill__touch *touch, const struct rill__access_
                      const struct rill__order_range *range) {
   if (touch->kind == RILL__TOUCH_FREE || is_before(touch, by->timeline)) return false;
   if (by->kind == RILL__TOUCH_FREE && (touch->kept || touch->kind == RILL__TOUCH_ALLOCATE)) return false;
-  return kinds_conflict(touch->how, how_of(range));
+  return kinds_conflict(touch->how, access_kinds_of(range));
 }
 
 bool rill__touch_signals(const struct rill__order *order, const struct rill__access_by *by,
@@ -148,7 +148,7 @@ bool rill__touch_signals(const struct rill__order *order, const struct rill__acc
   for (; at != NULL && at->begin < end; at = at->next[0]) {
     for (uint32_t i = 0; i < at->count; i++) {
       const struct rill__touch *const touch = &at->touches[i];
-      if (signal_each_other(touch->how, how_of(range)) && !is_before(touch, by->timeline)) return true;
+      if (may_signal(touch->how, access_kinds_of(range)) && !is_before(touch, by->timeline)) return true;
     }
   }
   return false;
@@ -184,10 +184,10 @@ static bool store_touch(struct rill__order *order, const struct visit *visit, st
   uint32_t kept = 0;
   for (uint32_t i = 0; i < at->count; i++) {
     const struct rill__touch touch = at->touches[i];
-    const bool goes = is_past(&touch) || by->kind == RILL__TOUCH_FREE ||
-                      (stays && is_before(&touch, by->timeline) &&
-                       covers(&touch, how_of(visit->range), visit->range->vague, by->gate));
-    if (goes) drop_touch(order, &touch);
+    const bool dropped = is_past(&touch) || by->kind == RILL__TOUCH_FREE ||
+                         (stays && is_before(&touch, by->timeline) &&
+                          covers(&touch, access_kinds_of(visit->range), visit->range->vague, by->gate));
+    if (dropped) drop_touch(order, &touch);
     else at->touches[kept++] = touch;
   }
   at->count = kept;
@@ -197,7 +197,7 @@ static bool store_touch(struct rill__order *order, const struct visit *visit, st
                                      .position = by->position,
                                      .gate = by->gate,
                                      .kind = (uint8_t)by->kind,
-                                     .how = (uint8_t)how_of(visit->range),
+                                     .how = (uint8_t)access_kinds_of(visit->range),
                                      .write = visit->range->write,
                                      .vague = visit->range->vague };
   if (!add_touch(at, &touch)) return false;
@@ -217,7 +217,7 @@ static struct rill__interval *split_interval(struct rill__order *order, struct r
   return done ? rest : NULL;
 }
 
-static bool is_alike(const struct rill__interval *a, const struct rill__interval *b) {
+static bool has_equal_touches(const struct rill__interval *a, const struct rill__interval *b) {
   if (a->end != b->begin || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
     const struct rill__touch *const x = &a->touches[i], *const y = &b->touches[i];
@@ -236,9 +236,9 @@ static void remove_interval(struct rill__order *order, struct rill__interval *in
 
 /* Joins an interval with the one before it if both have the same touches, and removes an interval without touches.
  * Returns the last interval that is left. */
-static struct rill__interval *tidy(struct rill__order *order, struct rill__interval *before,
-                                   struct rill__interval *interval) {
-  if (interval->count > 0 && (before == NULL || !is_alike(before, interval))) return interval;
+static struct rill__interval *merge_or_remove(struct rill__order *order, struct rill__interval *before,
+                                              struct rill__interval *interval) {
+  if (interval->count > 0 && (before == NULL || !has_equal_touches(before, interval))) return interval;
   const uintptr_t end = interval->end;
   const bool joins = interval->count > 0;
   remove_interval(order, interval);
@@ -257,10 +257,10 @@ static void sweep(struct rill__order *order) {
       else at->touches[kept++] = touch;
     }
     at->count = kept;
-    before = tidy(order, before, at);
+    before = merge_or_remove(order, before, at);
   }
-  order->swept = order->memory.count;
-  if (order->swept > RILL__ORDER_INTERVALS) rill__touches_clear(order);
+  order->count_after_sweep = order->memory.count;
+  if (order->count_after_sweep > RILL__ORDER_INTERVALS) rill__touches_clear(order);
 }
 
 /* Returns the interval that contains the part of the range from `p` on, and creates one if there is none.  The interval
@@ -278,7 +278,7 @@ static struct rill__interval *take_part(struct rill__order *order, uintptr_t p, 
 bool rill__touch_range(struct rill__order *order, const struct rill__access_by *by,
                        const struct rill__order_range *range) {
   enum { FEW = 1024 };
-  if (order->memory.count > 2 * order->swept + FEW) sweep(order);
+  if (order->memory.count > 2 * order->count_after_sweep + FEW) sweep(order);
   struct visit visit = { .by = by, .range = range };
   struct rill__interval *before = NULL;
   const uintptr_t end = range->begin + range->size;
@@ -287,7 +287,7 @@ bool rill__touch_range(struct rill__order *order, const struct rill__access_by *
     if (at == NULL || !compare(order, &visit, at) || !store_touch(order, &visit, at)) return false;
     RILL_ASSERT(at->begin == p && at->end <= end, "each interval that is compared lies inside the access");
     p = at->end;
-    before = tidy(order, before, at);
+    before = merge_or_remove(order, before, at);
   }
   if (range->freed && !visit.marked) report_after_free(order, by, range, NULL);
   return true;
@@ -320,5 +320,5 @@ void rill__order_keep(struct rill__order *order, uint64_t stream, uintptr_t begi
 
 void rill__touches_clear(struct rill__order *order) {
   while (order->memory.first[0] != NULL) remove_interval(order, order->memory.first[0]);
-  order->swept = 0;
+  order->count_after_sweep = 0;
 }

@@ -52,9 +52,8 @@ static struct watching begin_watch(void) {
 
 static void end_watch(const struct watching *watching) {
   if (rill__journal_was_full(journal)) {
-    rill__order_say(&text,
-                    "rill: RILL_CHECK=order:precise: kernels run for so long that 64 MiB of notes wait for them; "
-                    "they are compared by their allocations, as with RILL_CHECK=order\n");
+    rill__order_say(&text, "rill: RILL_CHECK=order:precise: more than 64 MiB of records wait for running kernels; the "
+                           "kernels are compared by their allocations, as with RILL_CHECK=order\n");
   }
   char *const lines = text.text;
   const size_t size = text.used;
@@ -269,17 +268,16 @@ static struct rill__order_range *look_up_all(const struct rill__accessed *access
 
 /* Stops waiting for the kernel's accesses, so it is not compared byte by byte.  Prints a message once. */
 static void compare_by_allocations(uint64_t token) {
-  static bool said;
+  static bool warned;
   const char *label = NULL;
   if (!rill__journal_awaits(journal, token, &label)) return;
-  if (!said) {
-    rill__order_say(
-        &text,
-        "rill: RILL_CHECK=order:precise: kernel \"%s\" uses more than 64 MiB, or 262144 ranges of bytes: it "
-        "is compared by its allocations, as with RILL_CHECK=order\n",
-        label);
+  if (!warned) {
+    rill__order_say(&text,
+                    "rill: RILL_CHECK=order:precise: kernel \"%s\" uses more than 64 MiB or more than 262144 ranges of "
+                    "bytes; it is compared by its allocations, as with RILL_CHECK=order\n",
+                    label);
   }
-  said = true;
+  warned = true;
   rill__journal_stop_waiting(journal, token);
 }
 

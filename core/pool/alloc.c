@@ -32,8 +32,8 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   const uint64_t used = pool->used, reserved = atomic_load(&pool->reserved);
   rill__pool_unlock(pool);
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
-                    "%s%zu bytes requested; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
-                    "in use" RILL_HINT "free memory, or synchronize with the streams that still use what was freed",
+                    "%s%zu bytes requested; %s has %llu bytes free of %llu; %s has %s, reserves %llu bytes, and uses "
+                    "%llu of them" RILL_HINT "free memory, or synchronize with the streams that still use freed memory",
                     injected.text, size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
 }

@@ -121,11 +121,11 @@ static void list_pool(struct rill__pool *pool) {
 }
 
 /* Returns the requested kind, or device memory for 0, if the device supports it. */
-static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint32_t *out) {
+static rill_status choose_kind(struct rill__device *device, uint32_t requested, uint32_t *out) {
   const char *why = "";
-  *out = asked == RILL_MEMORY_UNKNOWN ? (uint32_t)RILL_MEMORY_DEVICE : asked;
+  *out = requested == RILL_MEMORY_UNKNOWN ? (uint32_t)RILL_MEMORY_DEVICE : requested;
   RILL_REQUIRE(*out <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
-               "kind is %u, but must be RILL_MEMORY_DEVICE, _PINNED, _MANAGED or 0", asked);
+               "kind is %u, but must be RILL_MEMORY_DEVICE, _PINNED, _MANAGED or 0", requested);
   RILL_REQUIRE(*out != RILL_MEMORY_MANAGED || RILL_ASK(device, device, supports, device, RILL_FEATURE_MANAGED, &why),
                RILL_ERROR_UNSUPPORTED, "kind RILL_MEMORY_MANAGED on %s: %s", device->name, why);
   return RILL_OK;

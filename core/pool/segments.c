@@ -55,11 +55,11 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     list = segment->next;
     struct rill__allocation *allocation = &segment->allocation;
     /* Removed from the map before it is freed: the driver may return the same addresses to another thread at once. */
-    rill__memory_forget(allocation);
+    rill__memory_untrack(allocation);
     rill_status freed = RILL_OK; /* a lost device has already lost the memory */
     if (atomic_load(&device->lost) == RILL_OK) freed = free_segment(device, allocation);
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
-    if (kept) (void)rill__memory_know(allocation); /* cannot fail: the nodes of the map exist already */
+    if (kept) (void)rill__memory_track(allocation); /* cannot fail: the nodes of the map exist already */
     rill__pool_lock(pool);
     pool->transit -= allocation->size;
     if (kept) list_segment(pool, segment);
@@ -172,7 +172,7 @@ void rill__pools_synchronized_(struct rill__device *device) {
 
 /* ---- growing ---- */
 
-enum { SEGMENT_USUAL_MOST = 64 << 20 };
+enum { SEGMENT_USUAL_MAX = 64 << 20 };
 
 /* Returns the bytes to request from the driver: more than is needed now, and more each time, as long as the pool stays
  * within its bound. */
@@ -180,7 +180,7 @@ static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
   const size_t least = pool->least_segment;
   const uint64_t reserved = atomic_load(&pool->reserved), bound = rill__pool_bound(pool, rounded);
   size_t size = pool->grown < least ? least : pool->grown * 2;
-  if (size > SEGMENT_USUAL_MOST) size = SEGMENT_USUAL_MOST;
+  if (size > SEGMENT_USUAL_MAX) size = SEGMENT_USUAL_MAX;
   if (size > least && reserved + size > bound) {
     size = bound > reserved + least ? (size_t)(bound - reserved) / least * least : least;
   }
@@ -218,7 +218,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
     segment->allocation.begin = (uintptr_t)p;
     segment->pool = pool;
     segment->of_graph = request->of_graph && request->large;
-    if (rill__memory_know(&segment->allocation)) {
+    if (rill__memory_track(&segment->allocation)) {
       rill__pool_lock(pool);
       pool->transit -= size;
       list_segment(pool, segment);

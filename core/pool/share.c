@@ -27,16 +27,16 @@ static bool query_oldest_batch(struct rill__pool *pool, struct rill__pool_cache 
 }
 
 void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *cache) {
-  enum { MOST = 64 };
+  enum { MAX_BATCHES = 64 };
   const uint64_t number = cache->freed;
   struct rill__last_use *batch = NULL;
   /* The reference keeps the cache while the query releases the lock. */
   cache->refs++;
-  while (cache->batch_count >= MOST && query_oldest_batch(pool, cache)) {
+  while (cache->batch_count >= MAX_BATCHES && query_oldest_batch(pool, cache)) {
   }
   struct rill__stream *stream = cache->stream;
-  const bool asked = cache->batched >= number || cache->complete >= number || cache->batch_count >= MOST;
-  if (!asked && stream != NULL) {
+  const bool queried = cache->batched >= number || cache->complete >= number || cache->batch_count >= MAX_BATCHES;
+  if (!queried && stream != NULL) {
     rill__stream_visit(stream);
     rill__pool_unlock(pool);
     rill__errors_suspend(); /* a batch that cannot be recorded now is recorded later, when it is needed */

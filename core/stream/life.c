@@ -47,18 +47,19 @@ rill_status rill__stream_new(struct rill__device *device, const char *label, str
 }
 
 /* Determines the priority that a requested priority has on a device. */
-static rill_status choose_priority(const struct rill__device *device, int32_t asked, uint32_t policy, int32_t *out) {
+static rill_status choose_priority(const struct rill__device *device, int32_t requested, uint32_t policy,
+                                   int32_t *out) {
   const int32_t least = device->info.priority_least, greatest = device->info.priority_greatest;
   RILL_REQUIRE(policy == RILL_PRIORITY_CLAMP || policy == RILL_PRIORITY_STRICT, RILL_ERROR_INVALID_ARGUMENT,
                "priority_policy %u is neither RILL_PRIORITY_CLAMP nor RILL_PRIORITY_STRICT", policy);
-  if (asked == RILL_PRIORITY_HIGH) asked = greatest;
-  if (asked == RILL_PRIORITY_LOW) asked = least;
+  if (requested == RILL_PRIORITY_HIGH) requested = greatest;
+  if (requested == RILL_PRIORITY_LOW) requested = least;
   if (policy == RILL_PRIORITY_STRICT) {
-    RILL_REQUIRE(asked >= greatest && asked <= least, RILL_ERROR_OUT_OF_RANGE,
-                 "priority %d is outside the range of %s, %d (greatest) to %d (least)", asked, device->name, greatest,
-                 least);
+    RILL_REQUIRE(requested >= greatest && requested <= least, RILL_ERROR_OUT_OF_RANGE,
+                 "priority %d is outside the range of %s, %d (greatest) to %d (least)", requested, device->name,
+                 greatest, least);
   }
-  *out = asked < greatest ? greatest : asked > least ? least : asked;
+  *out = requested < greatest ? greatest : requested > least ? least : requested;
   return RILL_OK;
 }
 

@@ -110,7 +110,7 @@ static rill_status check_ownership(const struct rill__stream *stream, const rill
   RILL_REQUIRE(!stream->imported || (adopt == stream->owned && o->release == rill__core(stream)->release &&
                                      (o->release == NULL || o->user == rill__core(stream)->release_user)),
                RILL_ERROR_INVALID_ARGUMENT,
-               "native stream 0x%llx is imported already, with another ownership or release function" RILL_HINT
+               "native stream 0x%llx is imported already, with a different ownership or release function" RILL_HINT
                "retain the first handle instead",
                (unsigned long long)stream->native);
   return RILL_OK;

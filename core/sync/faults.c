@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void say_once(_Atomic bool *said, const struct rill__stream *stream, const char *does) {
+static void warn_once(_Atomic bool *warned, const struct rill__stream *stream, const char *does) {
   char line[256];
-  if (atomic_exchange(said, true)) return;
+  if (atomic_exchange(warned, true)) return;
   const int length = snprintf(line, sizeof line,
                               "rill: RILL_CHECK=faults: %s %s: its operations are not synchronized one "
                               "by one\n",
@@ -17,8 +17,8 @@ static void say_once(_Atomic bool *said, const struct rill__stream *stream, cons
 }
 
 void rill__faults_note_capture(const struct rill__stream *stream) {
-  static _Atomic bool said;
-  if (rill__checks(RILL__CHECK_FAULTS)) say_once(&said, stream, "captures");
+  static _Atomic bool warned;
+  if (rill__checks(RILL__CHECK_FAULTS)) warn_once(&warned, stream, "captures");
 }
 
 /* Synchronizes the stream, since a fault shows only when the host waits.  The submission may be inside an epoch, in
@@ -27,9 +27,9 @@ static rill_status synchronize(struct rill__stream *stream) {
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   if (capturing) return RILL_OK; /* other code is capturing it through the native handle */
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(stream)->work);
   RILL_TRY(RILL_DISPATCH(stream, stream, synchronize, stream, RILL__FOREVER));
-  rill__completion_remember(&rill__core(stream)->work, &asked);
+  rill__completion_remember(&rill__core(stream)->work, &query);
   return RILL_OK;
 }
 
@@ -38,10 +38,10 @@ static bool may_fault(const struct rill__observed *what) {
 }
 
 static rill_status after(struct rill__observed *what, rill_status status) {
-  static _Atomic bool said;
+  static _Atomic bool warned;
   if (status != RILL_OK || rill__in_host_call || !may_fault(what)) return status;
   if (!what->held) return synchronize(what->stream);
-  say_once(&said, what->stream, "is held");
+  warn_once(&warned, what->stream, "is held");
   return RILL_OK;
 }
 

@@ -83,12 +83,12 @@ static bool is_idle(struct rill__stream *stream) {
   bool capturing = false, complete = false;
   if (rill__known_idle(stream)) return true;
   if (rill__self == NULL) return false; /* there is no host memory for a thread record */
-  const struct rill__completion_query asked = rill__query_completion(&rill__core(stream)->work);
+  const struct rill__completion_query query = rill__query_completion(&rill__core(stream)->work);
   if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
       RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
     return false;
   }
-  rill__completion_remember(&rill__core(stream)->work, &asked);
+  rill__completion_remember(&rill__core(stream)->work, &query);
   return true;
 }
 

@@ -37,11 +37,11 @@ static inline bool rill__known_complete(struct rill__event *event) {
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
-/* Notes that the driver has reported the event's record as complete.  `asked` and `where` were read before the query.
+/* Notes that the driver has reported the event's record as complete.  `query` and `where` were read before the query.
  */
-static inline void rill__event_seen(struct rill__event *event, const struct rill__completion_query *asked,
+static inline void rill__event_seen(struct rill__event *event, const struct rill__completion_query *query,
                                     const struct rill__recorded *where) {
-  const bool same = rill__completion_remember(&rill__core(event)->work, asked);
+  const bool same = rill__completion_remember(&rill__core(event)->work, query);
   if (same && !atomic_load_explicit(&event->foreign, memory_order_relaxed)) {
     rill__record_seen(event->base.device, where);
   }

@@ -9,15 +9,15 @@
 /* Numbers of NVTX's interface: the tables, the modules in the first table, and the functions in the core module. */
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3, INTERFACE_VERSION = 3 };
 enum { MODULE_CORE = 1, MODULE_SYNC = 6, MODULES };
-enum { CORE_PUSH = 9, CORE_POP = 11, MOST_FUNCTIONS = 16 };
+enum { CORE_PUSH = 9, CORE_POP = 11, MAX_FUNCTIONS = 16 };
 
 typedef void any_function(void);
 typedef any_function **const *function_table; /* entry 0 is NULL */
 
 /* The number of functions of each module, plus one.  `functions` is filled in by the profiler. */
 static const unsigned module_sizes[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
-static any_function *functions[MODULES][MOST_FUNCTIONS];
-static any_function **entries[MODULES][MOST_FUNCTIONS + 1];
+static any_function *functions[MODULES][MAX_FUNCTIONS];
+static any_function **entries[MODULES][MAX_FUNCTIONS + 1];
 
 static int get_functions(int module, function_table *table, unsigned *size) {
   if (module < MODULE_CORE || module >= MODULES) return 0;

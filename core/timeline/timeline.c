@@ -121,7 +121,7 @@ static void write_all(bool wait) {
 }
 
 /* Waits for the next tick, or until the thread is needed at once.  Returns false when the trace ends. */
-static bool rest(void) {
+static bool wait_for_tick(void) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_nsec += TICK_NS;
@@ -134,15 +134,15 @@ static bool rest(void) {
     if (pthread_cond_timedwait(&writer.changed, &writer.lock, &until) == ETIMEDOUT) break;
   }
   writer.woken = false;
-  const bool goes_on = !writer.ends;
+  const bool continues = !writer.ends;
   pthread_mutex_unlock(&writer.lock);
-  return goes_on;
+  return continues;
 }
 
 static void *write_trace(void *unused) {
   if (rill__thread_attach() == NULL) return unused; /* then the thread that ends the trace writes it */
   rill__errors_suspend();
-  while (rest()) {
+  while (wait_for_tick()) {
     write_all(false);
     rill__trace_clocks_renew();
     rill__trace_file_flush();

@@ -12,14 +12,14 @@
 
 enum {
   BUCKETS = 256,
-  KEPT_TRACKS = 1024,   /* if there are more, tracks without operations are freed */
-  MOST_PENDING = 16384, /* limit on operations; further operations are dropped */
-  MANY_PENDING = 8192,  /* number of pending operations from which the thread of the trace starts early */
+  KEPT_TRACKS = 1024,  /* if there are more, tracks without operations are freed */
+  MAX_PENDING = 16384, /* limit on operations; further operations are dropped */
+  MANY_PENDING = 8192, /* number of pending operations from which the thread of the trace starts early */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
   /* number of operations after which a stream is queried again that was idle, or busy */
-  ASK_IDLE = 4,
-  ASK_BUSY = 8,
+  QUERY_IDLE = 4,
+  QUERY_BUSY = 8,
   ARROWS = 4096
 };
 
@@ -35,7 +35,7 @@ struct track {
   uint64_t submitted;
   /* operations for which the driver is not queried, because the last answer is taken to hold for them, and that answer
    */
-  _Atomic uint32_t not_asked;
+  _Atomic uint32_t queries_to_skip;
   _Atomic bool was_busy;
   struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
@@ -95,7 +95,7 @@ static struct track *track_of(const struct rill__stream *stream) {
 
 /* Returns a record; NULL if memory ran out or the limit of pending operations is reached. */
 static struct rill__trace_item *take_item(void) {
-  if (atomic_load_explicit(&pending, memory_order_relaxed) >= MOST_PENDING) return NULL;
+  if (atomic_load_explicit(&pending, memory_order_relaxed) >= MAX_PENDING) return NULL;
   if (free_items == NULL) {
     struct rill__trace_item *const more = calloc(ITEMS_AT_ONCE, sizeof *more);
     for (size_t i = 0; more != NULL && i < ITEMS_AT_ONCE; i++) {
@@ -159,13 +159,13 @@ static void free_item(struct rill__trace_item *item) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `ask`: the end event of the operation before it, if that end may also be the start of this
- * operation, which a query to the driver has to show.  The track then counts this thread in `asking`.  `busy`: the
+/* An operation that starts.  `query`: the end event of the operation before it, if that end may also be the start of
+ * this operation, which a query to the driver has to show.  The track then counts this thread in `asking`.  `busy`: the
  * stream is taken to be executing the operation before. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
-  struct rill__event *ask;
+  struct rill__event *query;
   bool busy;
 };
 
@@ -188,11 +188,11 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
     introduced = track->trace == trace;
     track->trace = trace;
     const bool follows = timed && may_follow(track, stream);
-    if (follows && atomic_load(&track->not_asked) > 0) {
-      atomic_fetch_sub(&track->not_asked, 1);
+    if (follows && atomic_load(&track->queries_to_skip) > 0) {
+      atomic_fetch_sub(&track->queries_to_skip, 1);
       out->busy = atomic_load(&track->was_busy);
     } else if (follows) {
-      out->ask = track->latest->end;
+      out->query = track->latest->end;
       atomic_fetch_add(&track->asking, 1);
     }
   }
@@ -208,11 +208,11 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
 /* Returns true if the stream is still executing the operation before. */
 static bool is_busy_with(const struct starting *starting) {
   bool ready = true;
-  if (starting->ask == NULL) return starting->busy;
-  const rill_status status = RILL_DISPATCH(starting->ask, event, is_ready, starting->ask, &ready);
+  if (starting->query == NULL) return starting->busy;
+  const rill_status status = RILL_DISPATCH(starting->query, event, is_ready, starting->query, &ready);
   const bool busy = status == RILL_OK && !ready;
   atomic_store(&starting->track->was_busy, busy);
-  atomic_store(&starting->track->not_asked, (busy ? ASK_BUSY : ASK_IDLE) - 1);
+  atomic_store(&starting->track->queries_to_skip, (busy ? QUERY_BUSY : QUERY_IDLE) - 1);
   atomic_fetch_sub(&starting->track->asking, 1);
   return busy;
 }

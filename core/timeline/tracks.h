@@ -17,7 +17,7 @@
  * - The latest operation of a track is not removed while a thread queries the driver for its end (`asking`, which is
  *   increased under the lock), so its event is not recycled meanwhile.
  * - A track is not freed while a call is between the begin and the end of an operation in it (`users`).
- * - `pending` counts the records that are not free, and is at most MOST_PENDING.
+ * - `pending` counts the records that are not free, and is at most MAX_PENDING.
  */
 #ifndef RILL_CORE_TIMELINE_TRACKS_H
 #define RILL_CORE_TIMELINE_TRACKS_H

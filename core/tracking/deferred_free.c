@@ -84,8 +84,8 @@ rill_status rill__deferred_frees_check(struct rill__device *device, size_t size)
   rill__deferred_frees_end(device, true);
   bytes = atomic_load(&rill__core(device)->deferred_bytes);
   RILL_REQUIRE(bytes == 0 || (bytes <= limit && size <= limit - bytes), RILL_ERROR_OUT_OF_MEMORY,
-               "%zu bytes requested; %llu bytes of %s have been freed but wait for work of held streams, and together "
-               "with new allocations such memory is limited to %llu of %llu bytes" RILL_HINT
+               "%zu bytes requested; %llu freed bytes of %s still wait for work of held streams, and this memory "
+               "together with a new allocation is limited to %llu of %llu bytes" RILL_HINT
                "record the events that the streams wait for",
                size, (unsigned long long)bytes, device->name, (unsigned long long)limit,
                (unsigned long long)device->info.memory_total);

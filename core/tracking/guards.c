@@ -25,7 +25,7 @@ struct list {
 
 struct rill__guards {
   pthread_mutex_t turn, lock;
-  _Atomic(const struct rill__thread *) whose; /* the thread whose turn it is, or NULL */
+  _Atomic(const struct rill__thread *) turn_holder; /* the thread whose turn it is, or NULL */
   struct list live, kept;
   uint64_t kept_bytes;
   struct rill__stream *stream; /* for GPUs; created with the buffer in the first turn that needs them */
@@ -72,8 +72,8 @@ static void leave_kept(struct rill__guards *guards, struct rill__guard *guard) {
 static struct rill__guards *guards_of(const struct rill__device *device) { return rill__core(device)->guards; }
 
 static void assert_turn(const struct rill__guards *guards) {
-  RILL_ASSERT(atomic_load(&guards->whose) == rill__self && rill__self != NULL,
-              "memory is compared, and taken out of what is kept back, by the thread whose turn it is");
+  RILL_ASSERT(atomic_load(&guards->turn_holder) == rill__self && rill__self != NULL,
+              "only the thread whose turn it is compares guarded memory and takes it from the list");
   (void)guards;
 }
 
@@ -383,15 +383,15 @@ static void compare_live(struct rill__guards *guards) {
 
 static void begin_turn(struct rill__guards *guards) {
   pthread_mutex_lock(&guards->turn);
-  RILL_ASSERT(atomic_load(&guards->whose) == NULL, "there is one turn at a time");
-  atomic_store(&guards->whose, rill__self);
+  RILL_ASSERT(atomic_load(&guards->turn_holder) == NULL, "there is one turn at a time");
+  atomic_store(&guards->turn_holder, rill__self);
   rill__errors_suspend(); /* a guard whose memory cannot be compared does not fail this call */
 }
 
 static void end_turn(struct rill__guards *guards) {
   rill__errors_resume();
   assert_turn(guards);
-  atomic_store(&guards->whose, NULL);
+  atomic_store(&guards->turn_holder, NULL);
   pthread_mutex_unlock(&guards->turn);
 }
 
@@ -680,5 +680,5 @@ void rill__guards_unlock(struct rill__device *device) {
 void rill__guards_after_fork(struct rill__device *device) {
   if (guards_of(device) == NULL) return;
   (void)pthread_mutex_init(&guards_of(device)->turn, NULL);
-  atomic_store(&guards_of(device)->whose, NULL);
+  atomic_store(&guards_of(device)->turn_holder, NULL);
 }

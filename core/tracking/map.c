@@ -9,14 +9,14 @@ static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* taken to chan
 void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
 void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
 
-bool rill__memory_know(struct rill__allocation *allocation) {
+bool rill__memory_track(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
   const bool inserted = rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
   return inserted;
 }
 
-void rill__memory_forget(struct rill__allocation *allocation) {
+void rill__memory_untrack(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
   rill__ranges_remove(allocation);
   pthread_mutex_unlock(&ranges_lock);
@@ -46,7 +46,7 @@ static struct rill__allocation *take_out_import(struct rill__allocation *first, 
   return import;
 }
 
-bool rill__import_put_in(struct rill__allocation *import) {
+bool rill__import_insert(struct rill__allocation *import) {
   struct rill__allocation *first = rill__ranges_find((void *)import->begin);
   if (first == NULL) return rill__ranges_insert(import);
   import->same = first->same;
@@ -98,7 +98,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
 void rill__memory_put_back(struct rill__allocation *allocation) {
   atomic_store(&allocation->holders, 0);
   pthread_mutex_lock(&ranges_lock);
-  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
+  const bool inserted = allocation->imported ? rill__import_insert(allocation) : rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
   if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill no longer knows the allocation */
 }

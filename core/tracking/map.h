@@ -6,8 +6,8 @@
 #include "core/tracking/ranges.h"
 
 /* Add memory to the map and remove it; the first returns false if host memory ran out. */
-bool rill__memory_know(struct rill__allocation *allocation);
-void rill__memory_forget(struct rill__allocation *allocation);
+bool rill__memory_track(struct rill__allocation *allocation);
+void rill__memory_untrack(struct rill__allocation *allocation);
 
 /* Adds an allocation to the map.  Returns false if it overlaps another allocation, which is then stored in
  * `overlapping`, or if memory ran out. */
@@ -20,7 +20,7 @@ void rill__memory_put_back(struct rill__allocation *allocation);
 
 /* Adds an import of an address that may have been imported before; imports of one address are linked.  Call it under
  * the lock.  Returns false if there is no host memory. */
-bool rill__import_put_in(struct rill__allocation *import);
+bool rill__import_insert(struct rill__allocation *import);
 
 /* Adds a last use to an allocation and takes it over.  Fails if the allocation was freed meanwhile. */
 struct rill__last_use;

@@ -84,7 +84,7 @@ static void the_host_can_use_pinned_memory(void) {
   assert_ok(rill_free(pinned));
 }
 
-/* Serves every size, aligned for the widest fill pattern. */
+/* Allocations of every size are aligned for the widest fill pattern. */
 static void allocations_do_not_overlap(void) {
   const size_t sizes[] = { 1, 2, 3, 7, 16, 100, 4095, 4096, 4097, 65536, 1000003 };
   enum { COUNT = sizeof sizes / sizeof *sizes };

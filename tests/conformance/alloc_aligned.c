@@ -50,7 +50,7 @@ static void returns_null_for_size_zero(void) {
   assert_null(out);
 }
 
-/* M2: including sizes that overflow only with their alignment. */
+/* M2, including sizes that overflow only when they are aligned. */
 static void too_large_sizes_are_out_of_memory(void) {
   const size_t alignments[] = { 1, 1 << 20, SIZE_MAX / 2 + 1 };
   for (size_t i = 0; i < 3; i++) {
@@ -66,8 +66,8 @@ static void too_large_sizes_are_out_of_memory(void) {
   assert_ok(rill_free(out));
 }
 
-/* M4, M8, M15: honoured for every kind and size; the returned pointer is the base of the allocation and can be
- * freed. */
+/* M4, M8, M15: every alignment is honoured for every kind and size; the returned pointer is the base of the allocation
+ * and can be freed. */
 static void honours_every_alignment(void) {
   rill_stream stream = new_stream("stream");
   for (size_t i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ static void honours_every_alignment(void) {
   }
 }
 
-/* Many allocations at once do not overlap. */
+/* Many allocations that exist at the same time do not overlap. */
 static void allocations_do_not_overlap(void) {
   enum { COUNT = 40 };
   char *pointers[COUNT];

@@ -39,7 +39,7 @@ static void too_large_sizes_are_out_of_memory(void) {
     (void)snprintf(asked, sizeof asked, "%zu", sizes[i]);
     assert_says(asked);
     assert_says(total);
-    assert_says("reserved");
+    assert_says("reserves");
     assert_ok(rill_alloc_async(stream, 4096, &out));
     assert_ok(rill_free_async(stream, out));
   }
@@ -82,7 +82,7 @@ static void the_same_stream_reuses_it_at_once(void) {
   assert_ok(rill_free_async(stream, second));
 }
 
-/* M11: another stream does not get it until the work before the free has finished. */
+/* M11: another stream does not get the memory until the work before the free has finished. */
 static void another_stream_gets_other_memory(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   void *first, *second;
@@ -95,7 +95,7 @@ static void another_stream_gets_other_memory(void) {
   assert_ok(rill_free_async(other, second));
 }
 
-/* C5.3, C13: copies past the end of an allocation, and into memory that is free. */
+/* C5.3, C13: copies past the end of an allocation, and into free memory, are refused. */
 static void ranges_are_checked(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p, *q;

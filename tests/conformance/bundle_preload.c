@@ -26,7 +26,7 @@ static void refuses_invalid_bundles(void) {
   assert_says("is needed");
 }
 
-/* A kernel that the bundle lists and its image lacks: an error now, not at the first launch (K11). */
+/* A kernel that the bundle lists but its image lacks is reported by this call, not by the first launch (K11). */
 static void reports_missing_kernels(void) {
   const rill_bundle_kernel kernels[] = { gate_bundle.kernels[0], { "not_inside", NULL, 0 } };
   rill_bundle bundle = gate_bundle;
@@ -50,7 +50,7 @@ static void launch_and_check(rill_kernel_ref *ref, uint32_t value) {
 static void launches_by_reference_after_it(void) {
   rill_bundle bundle = launch_bundle;
   rill_kernel_ref ref = { &bundle, "store", { 0, 0 } };
-  for (int i = 0; i < 3; i++) assert_ok(rill_bundle_preload(dut.device, &bundle)); /* again: nothing happens */
+  for (int i = 0; i < 3; i++) assert_ok(rill_bundle_preload(dut.device, &bundle)); /* repeated calls do nothing */
   launch_and_check(&ref, 5);
   assert_ok(rill_bundle_unload(&bundle));
 }

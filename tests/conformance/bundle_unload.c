@@ -10,7 +10,7 @@ static const rill_launch one_thread = {
   sizeof one_thread, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
 };
 
-/* A bundle in memory that is unmapped, as a library's is, including its strings and arguments. */
+/* A bundle, with its strings and arguments, in memory that is later unmapped, like that of a library. */
 struct plugin {
   rill_bundle bundle;
   rill_bundle_kernel *kernels;
@@ -201,7 +201,7 @@ static const char *loads_and_unloads(unsigned index, void *shared) {
   return NULL;
 }
 
-/* While the memory exists, loads and unloads of many threads do not interfere. */
+/* If the memory stays valid, loads and unloads by many threads do not interfere. */
 static void serves_many_threads(void) {
   rill_bundle bundle = launch_bundle;
   run_threads(8, loads_and_unloads, &bundle);

@@ -1,7 +1,7 @@
-/* rill_module_compile: what sources may hold, in the dialect (C6.1, C6.3, C6.4, C6.7).
- *
- * A fake device runs the host's code of kernels of the same names, so those here are what bundles have under these
- * names.  Cases that lose the device, or that can be observed only from outside, run in their own process. */
+/* rill_module_compile: the contents of sources in the dialect (C6.1, C6.3, C6.4, C6.7). A fake device cannot run
+ * compiled code: it runs host code of a kernel with the same name. The sources here therefore contain kernels of the
+ * linked bundles, with their names. Cases that lose the device, or that can be observed only from outside, run in their
+ * own process. */
 #include "fault/children.h"
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "dialect_warps.rill.h"
 #include "launch.rill.h"
 
-static const rill_bundle *const volatile host_code[] = { /* so that they are linked */
+static const rill_bundle *const volatile host_code[] = { /* referenced so that they are linked */
                                                          &basic_bundle, &dialect_bundle, &dialect_faults_bundle,
                                                          &dialect_warps_bundle, &launch_bundle
 };
@@ -30,7 +30,7 @@ static rill_status compile_on(rill_device device, const char *source, const rill
   return rill_module_compile(device, source, &options, out);
 }
 
-/* One kernel of a source that is right. */
+/* Compiles a valid source, and returns one of its kernels. */
 static rill_kernel compile_kernel(const char *source, const rill_compile_options *more, const char *name) {
   rill_module module = RILL_NULL_MODULE;
   rill_kernel kernel = RILL_NULL_KERNEL;
@@ -83,7 +83,7 @@ static void finds_variables(void) {
   assert_ok(rill_memory_get_info(factors, &info));
   assert_int_equal(info.size, 4 * sizeof(unsigned));
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-    if (dut.gpu && strcmp(none[i], "hidden") == 0) continue; /* drivers find static ones, too */
+    if (dut.gpu && strcmp(none[i], "hidden") == 0) continue; /* drivers also find static variables */
     assert_fails(rill_module_get_global(module, none[i], &p, &size), RILL_ERROR_NOT_FOUND);
     assert_null(p);
   }
@@ -94,7 +94,7 @@ static void finds_variables(void) {
   assert_ok(rill_module_release(other));
 }
 
-/* C6.4: kernels see what was copied there or passed with a launch. */
+/* C6.4: kernels see values that were copied to a variable or passed with a launch. */
 static void kernels_see_the_same_variables(void) {
   const unsigned values[4] = { 2, 3, 5, 7 }, others[4] = { 11, 13, 17, 19 };
   const double offset = -1.5;
@@ -135,7 +135,7 @@ static void kernels_see_the_same_variables(void) {
 
 /* ---- threads that synchronize ---- */
 
-/* Sums of blocks are right only if each barrier synchronizes. */
+/* Checks sums over blocks, which are correct only if each barrier synchronizes. */
 static void check_sums(const char *source, const rill_compile_options *options) {
   enum { THREADS = 16, BLOCKS = 2, N = THREADS * BLOCKS };
   rill_stream stream = new_stream("sums");
@@ -187,7 +187,7 @@ static void barriers_in_pieces(void) {
   check_sums(SUM_SOURCE("#define JOIN(a, b) a##b\n", "JOIN(__sync, threads)();"), NULL);
 }
 
-/* The vendors' compilers read no files, or not from their original folder. */
+/* The vendors' compilers do not read files, or not from their original folder. */
 static void barriers_in_files(void) {
   char path[] = "/tmp/rill-compile-XXXXXX", source[2048];
   if (!can_compile() || dut.gpu) return;
@@ -199,7 +199,7 @@ static void barriers_in_files(void) {
   (void)unlink(path);
 }
 
-/* A thread's lane, in a kernel without any synchronization. */
+/* Computes the lane of a thread, in a kernel without any synchronization. */
 static void lanes(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "RILL_KERNEL(warp_places, unsigned *lanes, unsigned *sizes) {\n"
@@ -282,7 +282,7 @@ static void accepts_any_last_line(void) {
   }
 }
 
-/* Messages name the label, spaces and all, or what a #line of the source says. */
+/* Messages name the label, including its spaces, or the file of a #line directive. */
 static void messages_name_the_source(void) {
   rill_module module = { 1 };
   if (!can_compile()) return;
@@ -377,7 +377,7 @@ static void printing(void) {
   if (can_compile()) check_child("print", false, &line, 1);
 }
 
-/* The cpu reports the place; AMD's runtime ends the process at a trap (C2.6). */
+/* The cpu device reports the location; AMD's runtime ends the process at a trap (C2.6). */
 static void assertions(void) {
   static const char *const texts[] = { "my kernels, first try.cu:5", "block (1, 0, 0)", "thread (5, 0, 0)",
                                        "number != bad" };

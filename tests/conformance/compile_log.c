@@ -28,19 +28,20 @@ static void holds_the_complete_compiler_output(void) {
   }
   assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
   assert_non_null(strstr(rill_compile_log(), "all of it: first"));
-  if (!dut.gpu) assert_non_null(strstr(rill_compile_log(), "all of it: second")); /* not every compiler continues */
+  /* not every compiler continues after the first error */
+  if (!dut.gpu) assert_non_null(strstr(rill_compile_log(), "all of it: second"));
   run_threads(1, sees_an_empty_log, NULL);
   assert_ok(compile("#include <rill/device/kernel.h>\n"
                     "RILL_KERNEL(scale, int n, float a, float *x) { if (n > 0) x[0] = a * x[0]; }\n"));
   assert_null(strstr(rill_compile_log(), "all of it"));
 }
 
-/* A call that reaches no compiler has no log. */
+/* If no compiler runs, there is no log. */
 static void is_empty_if_no_compiler_ran(void) {
   rill_module module = RILL_NULL_MODULE;
   rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
   options.label = "a\"b";
-  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return; /* see above */
+  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return; /* as above */
   assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
   assert_true(rill_compile_log()[0] != '\0');
   assert_fails(rill_module_compile(dut.device, wrong, &options, &module), RILL_ERROR_INVALID_ARGUMENT);

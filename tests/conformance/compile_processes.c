@@ -1,6 +1,6 @@
-/* rill_module_compile in processes that compile the same source at the same time and cache it in one folder (C6.7).
- *
- * A fake device runs the host's code of kernels of the same names: this one is of kernels/basic.kernel.cu. */
+/* rill_module_compile in processes that compile the same source at the same time and cache it in one folder (C6.7). A
+ * fake device cannot run compiled code: it runs host code of a kernel with the same name. The source here is therefore
+ * a kernel of kernels/basic.kernel.cu. */
 #include "basic.rill.h"
 #include "support/testing.h"
 
@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-static const rill_bundle *volatile host_code = &basic_bundle; /* so that it is linked */
+static const rill_bundle *volatile host_code = &basic_bundle; /* referenced so that it is linked */
 
 static const char source[] = "#include <rill/device/kernel.h>\n"
                              "RILL_KERNEL(scale, int n, float a, float *x) {\n"
@@ -23,7 +23,7 @@ static const char source[] = "#include <rill/device/kernel.h>\n"
 
 enum { N = 100, PROCESSES = 3 };
 
-/* Compiles and runs; returns false if anything is wrong. */
+/* Compiles the source and runs its kernel; returns false on any failure. */
 static bool compile_and_run(rill_device device) {
   rill_module module = RILL_NULL_MODULE;
   rill_kernel kernel = RILL_NULL_KERNEL;
@@ -44,7 +44,7 @@ static bool compile_and_run(rill_device device) {
          rill_module_release(module) == RILL_OK && right;
 }
 
-/* In a process of its own: opens the device, says so on stdout, and compiles when stdin ends. */
+/* The child process: opens the device, reports that on stdout, and compiles when stdin is closed. */
 static int be_child(void) {
   rill_device device;
   char byte = 0;
@@ -76,7 +76,7 @@ static pid_t start_child(const int gate[2], const int ready[2]) {
   return child;
 }
 
-/* Hidden ones too; they are removed. */
+/* Counts all files, including hidden ones, and removes them. */
 static size_t count_files(const char *folder) {
   char path[400];
   size_t count = 0;
@@ -92,7 +92,7 @@ static size_t count_files(const char *folder) {
   return count;
 }
 
-/* A wrapper of the host compiler that waits for all processes, so that each of them compiles. */
+/* Installs a wrapper of the host compiler that waits for all processes, so that each of them compiles. */
 static void use_meeting_compiler(const char *folder) {
   char path[128];
   (void)snprintf(path, sizeof path, "%s/compiler", folder);
@@ -117,7 +117,8 @@ static void processes_compile_at_once(void) {
   pid_t children[PROCESSES];
   int gate[2], ready[2];
   char byte = 0;
-  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return; /* conformance/module_compile */
+  /* conformance/module_compile checks that the error says so */
+  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return;
   assert_non_null(mkdtemp(folder));
   (void)snprintf(cache, sizeof cache, "%s/cache", folder);
   (void)setenv("RILL_CACHE", cache, 1);
@@ -129,15 +130,16 @@ static void processes_compile_at_once(void) {
   (void)close(ready[1]);
   (void)close(gate[0]);
   for (int i = 0; i < PROCESSES; i++) assert_int_equal(read(ready[0], &byte, 1), 1);
-  (void)close(gate[1]); /* all begin now */
+  (void)close(gate[1]); /* starts all processes */
   for (int i = 0; i < PROCESSES; i++) {
     int status = -1;
     assert_int_equal(waitpid(children[i], &status, 0), children[i]);
     assert_int_equal(status, 0);
   }
   (void)close(ready[0]);
-  assert_true(compile_and_run(dut.device)); /* the cached results are right */
-  const size_t kept = count_files(cache); /* two if a checker shows this process another processor than its children */
+  assert_true(compile_and_run(dut.device)); /* uses the cached result */
+  /* two, if a memory checker reports another processor to this process than to its children */
+  const size_t kept = count_files(cache);
   assert_true(kept == 1 || kept == 2);
   assert_int_equal(rmdir(cache), 0);
   (void)unsetenv("RILL_CXX");

@@ -31,7 +31,7 @@ static void does_nothing_for_zero_bytes(void) {
   assert_completes(stream);
 }
 
-/* C8 of the edge cases: also with one row. The text names the pitch and the numbers. */
+/* C8 of the edge cases, also for a single row. The text names the pitch and the numbers. */
 static void refuses_pitches_below_the_width(void) {
   rill_stream stream = new_stream("stream");
   for (size_t height = 1; height < 3; height++) {
@@ -45,7 +45,8 @@ static void refuses_pitches_below_the_width(void) {
 /* C5.3; C13 of the edge cases: the last byte of the last row counts; the padding after it does not. */
 static void refuses_ranges_past_the_end(void) {
   rill_stream stream = new_stream("stream");
-  unsigned char *there = (unsigned char *)dut.memory, *big = calloc(1, 4096); /* 256 bytes and many */
+  /* memory of 256 bytes, and larger memory */
+  unsigned char *there = (unsigned char *)dut.memory, *big = calloc(1, 4096);
   assert_ok(rill_copy_2d_async(stream, there + 6, 50, big, 50, 50, 5));
   assert_fails(rill_copy_2d_async(stream, there + 7, 50, big, 50, 50, 5), RILL_ERROR_OUT_OF_RANGE);
   assert_says("250");
@@ -91,13 +92,13 @@ static void refuses_sizes_that_overflow(void) {
 /* C5.3; C1, C7, C8, C12 of the edge cases: odd sizes, pitches and offsets between all kinds of memory. */
 static void copies_in_every_direction(void) {
   static const struct box boxes[] = {
-    { 3, 17, 0, 1, 19, 0, 13, 11, 1 },         /* pitches on both sides */
-    { 0, 100, 0, 0, 100, 0, 100, 400, 1 },     /* nothing between: one dimension after all */
-    { 5, 400, 0, 7, 401, 0, 399, 99, 1 },      /* pages of rows */
-    { 1, 64, 0, 2, 64, 0, 1, 600, 1 },         /* a column */
+    { 3, 17, 0, 1, 19, 0, 13, 11, 1 },         /* pitches larger than the width on both sides */
+    { 0, 100, 0, 0, 100, 0, 100, 400, 1 },     /* no gaps: the same as a copy of one dimension */
+    { 5, 400, 0, 7, 401, 0, 399, 99, 1 },      /* rows that span pages */
+    { 1, 64, 0, 2, 64, 0, 1, 600, 1 },         /* a column of bytes */
     { 11, 5000, 0, 13, 7000, 0, 4097, 1, 1 },  /* one row */
-    { 9, 1000, 0, 5, 333, 0, 333, 40, 1 },     /* into gaps */
-    { 9, 333, 0, 5, 1000, 0, 333, 40, 1 },     /* out of gaps */
+    { 9, 1000, 0, 5, 333, 0, 333, 40, 1 },     /* from contiguous rows into rows with gaps */
+    { 9, 333, 0, 5, 1000, 0, 333, 40, 1 },     /* from rows with gaps into contiguous rows */
     { 256, 512, 0, 512, 1024, 0, 256, 32, 1 }, /* aligned */
   };
   check_boxes(copy, boxes, sizeof boxes / sizeof *boxes);
@@ -131,7 +132,7 @@ static void reads_a_pageable_source_at_the_call(void) { check_source_is_taken(co
 /* C3.8 */
 static void waits_on_a_held_stream(void) { check_box_on_held_stream(copy, &sample); }
 
-/* C3 of the edge cases: the CPU moves rows that overlap as memmove does; on a GPU that is undefined. */
+/* C3 of the edge cases: on the CPU, overlapping rows are copied as by memmove; on a GPU the result is undefined. */
 static void overlapping_rows_are_moved_on_the_cpu(void) {
   if (dut.gpu) return;
   static const struct box overlapping[] = {
@@ -146,16 +147,17 @@ static void overlapping_rows_are_moved_on_the_cpu(void) {
     static unsigned char before[PITCHED_BYTES], expected[PITCHED_BYTES], seen[PITCHED_BYTES];
     const struct box *box = &overlapping[k / 2];
     unsigned char *p = allocate_kind(kinds[k % 2], PITCHED_BYTES);
-    for (int later = 0; later < 2; later++) { /* at once, and queued */
+    for (int later = 0; later < 2; later++) { /* executed immediately, and queued */
       for (size_t i = 0; i < PITCHED_BYTES; i++) before[i] = pitched_byte(i);
       memcpy(expected, before, PITCHED_BYTES);
       copy_by_loops(expected, before, box);
       assert_ok(rill_copy_async(stream, p, before, PITCHED_BYTES));
       assert_completes(stream);
-      struct gate *gate = later ? gate_close_for(stream, 20 * MILLISECOND) : NULL; /* the call may wait */
+      /* the gate opens by itself, because the call may wait */
+      struct gate *gate = later ? gate_close_for(stream, 20 * MILLISECOND) : NULL;
       assert_ok(copy(stream, p, p, box));
       if (gate != NULL) gate_open(gate);
-      assert_completes(stream); /* a pageable source is taken at the call */
+      assert_completes(stream); /* a pageable source is read at the call */
       assert_ok(rill_copy_async(stream, seen, p, PITCHED_BYTES));
       assert_completes(stream);
       assert_memory_equal(seen, expected, PITCHED_BYTES);
@@ -174,7 +176,7 @@ static void runs_in_stream_order(void) {
   for (uint32_t i = 0; i < 30; i++) {
     write_cell(stream, 0, i);
     write_cell(stream, 2, i + 100);
-    /* cells 0 and 2 to cells 4 + i and 34 + i */
+    /* copies cells 0 and 2 to cells 4 + i and 34 + i */
     assert_ok(rill_copy_2d_async(stream, dut.memory + 4 + i, 30 * 4, dut.memory, 2 * 4, 4, 2));
   }
   assert_ok(rill_copy_2d_async(stream, dut.host, CELLS * 4, dut.memory, CELLS * 4, CELLS * 4, 1));

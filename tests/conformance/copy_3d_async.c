@@ -37,7 +37,7 @@ static void refuses_bad_handles(void) { refuses_bad_streams("rill_copy_3d_async"
 static rill_stream options_stream;
 static rill_status call_with_values(const void *values) { return rill_copy_3d_async(options_stream, values); }
 
-/* C1.4; NULL has no defaults here. */
+/* C1.4; NULL is refused, because a copy has no defaults. */
 static void accepts_older_and_newer_structs(void) {
   options_stream = new_stream("stream");
   assert_fails(rill_copy_3d_async(options_stream, NULL), RILL_ERROR_INVALID_ARGUMENT);
@@ -80,7 +80,7 @@ static void does_nothing_for_zero_bytes(void) {
   assert_completes(stream);
 }
 
-/* C8 of the edge cases: slices must not overlap; those of one slice mean nothing. */
+/* C8 of the edge cases: slices must not overlap; with a single slice the slice pitch is not checked. */
 static void refuses_pitches_that_are_too_small(void) {
   rill_stream stream = new_stream("stream");
   rill_copy_3d values = sample_values();
@@ -106,12 +106,14 @@ static void refuses_pitches_that_are_too_small(void) {
 /* C5.3; C13 of the edge cases */
 static void refuses_ranges_past_the_end(void) {
   rill_stream stream = new_stream("stream");
-  unsigned char *there = (unsigned char *)dut.memory, *big = calloc(1, 4096); /* 256 bytes and many */
-  struct box box = { 0, 10, 60, 0, 10, 60, 6, 5, 5 };                         /* to byte 240 + 40 + 6 = 286 */
+  /* memory of 256 bytes, and larger memory */
+  unsigned char *there = (unsigned char *)dut.memory, *big = calloc(1, 4096);
+  /* the last byte is byte 240 + 40 + 6 = 286 */
+  struct box box = { 0, 10, 60, 0, 10, 60, 6, 5, 5 };
   assert_fails_in("rill_copy_3d_async", copy(stream, there, big, &box), RILL_ERROR_OUT_OF_RANGE);
   assert_says("286");
   assert_fails_in("rill_copy_3d_async", copy(stream, big, there, &box), RILL_ERROR_OUT_OF_RANGE);
-  box.depth = 4; /* to byte 226 */
+  box.depth = 4; /* the last byte is byte 226 */
   box.dst_offset = 30;
   assert_ok(copy(stream, there, big, &box));
   box.dst_offset = 31;
@@ -146,14 +148,14 @@ static void refuses_sizes_that_overflow(void) {
 /* C5.3; C1, C7, C12 of the edge cases */
 static void copies_in_every_direction(void) {
   static const struct box boxes[] = {
-    { 3, 17, 17 * 6, 1, 19, 19 * 7, 13, 5, 4 },          /* gaps everywhere */
-    { 3, 17, 17 * 5 + 9, 1, 19, 19 * 5 + 3, 13, 5, 40 }, /* slice pitches that are no multiples of pitches */
-    { 0, 20, 20 * 10, 0, 20, 20 * 10, 20, 10, 30 },      /* nothing between: one dimension after all */
-    { 1, 30, 30 * 10, 2, 20, 20 * 10, 20, 10, 30 },      /* slices without gaps: rows */
-    { 7, 20, 20 * 10 + 7, 5, 20, 20 * 10, 20, 10, 30 },  /* rows without gaps: slices */
-    { 5, 7, 333, 3, 9, 501, 5, 1, 60 },                  /* slices of one row */
+    { 3, 17, 17 * 6, 1, 19, 19 * 7, 13, 5, 4 },          /* gaps between rows and between slices */
+    { 3, 17, 17 * 5 + 9, 1, 19, 19 * 5 + 3, 13, 5, 40 }, /* slice pitches that are not multiples of the row pitch */
+    { 0, 20, 20 * 10, 0, 20, 20 * 10, 20, 10, 30 },      /* no gaps: the same as a copy of one dimension */
+    { 1, 30, 30 * 10, 2, 20, 20 * 10, 20, 10, 30 },      /* no gaps between slices: the same as rows */
+    { 7, 20, 20 * 10 + 7, 5, 20, 20 * 10, 20, 10, 30 },  /* no gaps between rows */
+    { 5, 7, 333, 3, 9, 501, 5, 1, 60 },                  /* slices of one row each */
     { 5, 64, 0, 3, 70, 0, 60, 50, 1 },                   /* one slice */
-    { 2, 1, 1, 1, 3, 7, 1, 1, 1 },                       /* one byte */
+    { 2, 1, 1, 1, 3, 7, 1, 1, 1 },                       /* slices of one byte */
     { 0, 64, 64 * 16, 512, 128, 128 * 8, 64, 8, 8 },     /* aligned */
   };
   check_boxes(copy, boxes, sizeof boxes / sizeof *boxes);
@@ -167,7 +169,7 @@ static void waits_on_a_held_stream(void) { check_box_on_held_stream(copy, &sampl
 /* C5.3, P8; C17 of the edge cases */
 static void copies_between_devices(void) { check_box_between_devices(copy, &sample); }
 
-/* The struct is the caller's again when the call returns. */
+/* The caller may change the struct as soon as the call has returned. */
 static void reads_the_struct_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *src = allocate_kind(PINNED, PITCHED_BYTES), *dst = allocate_kind(DEVICE, PITCHED_BYTES);

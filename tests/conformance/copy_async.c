@@ -4,9 +4,9 @@
 #include "gate.rill.h"
 #include "launch.rill.h"
 
-enum { BYTES = 20000 }; /* several pages, and no multiple of one */
+enum { BYTES = 20000 }; /* several pages, but not a multiple of the page size */
 
-/* Memory of three kinds; pageable is the C library's. */
+/* Kinds of memory; pageable memory is from malloc. */
 enum { PAGEABLE, PINNED, DEVICE, KINDS };
 
 static struct { unsigned char *from[KINDS], *to[KINDS]; } memory;
@@ -44,7 +44,7 @@ static void free_all(void) {
   }
 }
 
-/* Between memory of any kind and the host, completed. */
+/* Copies between memory of any kind and the host, and waits. */
 static void move(rill_stream stream, void *dst, const void *src, size_t n) {
   assert_ok(rill_copy_async(stream, dst, src, n));
   assert_completes(stream);
@@ -72,7 +72,7 @@ static void does_nothing_for_zero_bytes(void) {
   assert_completes(stream);
 }
 
-/* C5.3, C13 of the edge cases: the text tells the numbers.  Sizes that overflow are out of range too (C1.6). */
+/* C5.3, C13 of the edge cases: the text has the numbers. Sizes that overflow are also out of range (C1.6). */
 static void refuses_ranges_past_the_end(void) {
   rill_stream stream = new_stream("stream");
   const size_t all = CELLS * sizeof(uint32_t);
@@ -106,7 +106,7 @@ static void check_copy(rill_stream stream, int from, int to, size_t n, unsigned 
   for (size_t i = dst + n; i < BYTES; i++) assert_int_equal(seen[i], 0xee);
 }
 
-/* C5.3; C1, C7, C12 of the edge cases: every pair of kinds, every odd size. */
+/* C5.3; C1, C7, C12 of the edge cases: every pair of kinds, with every odd size. */
 static void copies_in_every_direction(void) {
   const size_t sizes[] = { 1, 2, 3, 7, 64, 2048, 4096, 8192, 4097, BYTES - 3 };
   rill_stream stream = new_stream("stream");
@@ -121,7 +121,7 @@ static void copies_in_every_direction(void) {
   free_all();
 }
 
-/* C5.3: a pageable source has been read when the call returns.  The gate opens itself, since the call may wait. */
+/* C5.3: a pageable source has been read when the call returns. The gate opens by itself, because the call may wait. */
 static void reads_a_pageable_source_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *source = malloc(BYTES), *seen = malloc(BYTES), *there = allocate(DEVICE);
@@ -140,7 +140,7 @@ static void reads_a_pageable_source_at_the_call(void) {
   free(seen);
 }
 
-/* A host call that sleeps and then fills pageable memory. */
+/* The data of a host call that sleeps and then fills pageable memory. */
 struct late_fill {
   unsigned char *to;
   size_t size;
@@ -152,8 +152,8 @@ static void fill_late(void *user, rill_status status) {
   if (status == RILL_OK) memset(fill->to, fill->value, fill->size);
 }
 
-/* The source was filled when it was read, and was not read again: later writes do not show. `copying` waits for
- * `filling` through `between`, or is the same stream. */
+/* Checks that the source was read after the host call had filled it, and only once: later writes are not visible.
+ * `copying` waits for `filling` through `between`, or is the same stream. */
 static void check_late_fill(rill_stream filling, rill_stream between, rill_stream copying, unsigned char *source,
                             size_t n) {
   unsigned char *const there = allocate(DEVICE), *const seen = malloc(BYTES);
@@ -170,8 +170,8 @@ static void check_late_fill(rill_stream filling, rill_stream between, rill_strea
   free(seen);
 }
 
-/* C5.3: order is kept strictly. A source that earlier work of the stream writes is read after that work, whether
- * written by a host call here or on a stream that was waited for ... */
+/* C5.3: a source that earlier work of the stream writes is read after that work. The writer may be a host call on this
+ * stream, or on a stream that this stream has waited for ... */
 static void reads_a_pageable_source_after_host_calls(void) {
   const size_t sizes[] = { 1, 64, 8192, 8193, BYTES };
   rill_stream stream = new_stream("stream"), other = new_stream("other"), third = new_stream("third");
@@ -184,7 +184,7 @@ static void reads_a_pageable_source_after_host_calls(void) {
   free(source);
 }
 
-/* ... or by a copy: from the device to the host and back. The work before the copy takes some time. */
+/* ... or a copy from the device to the host. The work before the copy takes some time. */
 static void reads_a_pageable_source_after_copies(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   unsigned char *here = malloc(BYTES), *there = allocate(DEVICE), *back = allocate(DEVICE), *seen = malloc(BYTES);
@@ -210,8 +210,8 @@ static void reads_a_pageable_source_after_copies(void) {
   free(seen);
 }
 
-/* A kernel of the cpu may write any memory: a kernel that received none of the caller's memory does not delay the copy,
- * any other does. The gate opens itself if the call waits. */
+/* A kernel of the cpu device may write any memory. A kernel that received no pointer to the caller's memory does not
+ * delay the copy; any other kernel does. The gate opens by itself if the call waits. */
 static void reads_a_pageable_source_after_kernels_that_may_write_it(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream");
@@ -225,7 +225,8 @@ static void reads_a_pageable_source_after_kernels_that_may_write_it(void) {
   assert_completes(stream);
   assert_int_equal(dut.host[0], 7);
 
-  uint32_t *const flag = dut.host + 2, *const timed_out = dut.host + 3; /* pinned; and the limit is no address */
+  /* pinned; the limit in nanoseconds could not be an address */
+  uint32_t *const flag = dut.host + 2, *const timed_out = dut.host + 3;
   assert_ok(wait_for_flag_launch(stream, &one, flag, 1, UINT64_MAX, timed_out));
   assert_ok(store_launch(stream, &one, 8, dut.memory));
   assert_ok(rill_copy_async(stream, dut.memory + 1, &source, sizeof source));
@@ -274,7 +275,7 @@ static void accepts_thousands_before_one_synchronize(void) {
   assert_completes(stream);
 }
 
-/* The CPU copies as memmove does; on a GPU ranges that overlap are undefined. */
+/* On the CPU, overlapping ranges are copied as by memmove; on a GPU the result is undefined. */
 static void overlapping_ranges_are_moved_on_the_cpu(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream");
@@ -291,7 +292,7 @@ static void overlapping_ranges_are_moved_on_the_cpu(void) {
   assert_ok(rill_free(p));
 }
 
-/* C19 of the edge cases: from one device to the other. */
+/* C19 of the edge cases: copies from one device to the other. */
 static void copies_between_devices(void) {
   needs_second_device();
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");

@@ -1,12 +1,12 @@
-/* Copies of one, two and three dimensions from every kind of memory to every kind, including another device's, in sizes
- * from one byte to megabytes, at odd places: C1, C7, C12, C17, C22 and C23 of the edge cases, and P8. */
+/* Copies of one, two and three dimensions from every kind of memory to every kind, including memory of another device,
+ * in sizes from one byte to megabytes, at odd offsets: C1, C7, C12, C17, C22 and C23 of the edge cases, and P8. */
 #include "peers.h"
 #include "pitched.h"
 
 enum { FAR_DEVICE = MEMORY_KINDS, FAR_PINNED, ALL_KINDS };
 enum { PAGE = 4096, LARGE = (3 << 20) + 77, MARGIN = 64 };
 
-/* All fit into LARGE bytes and the offset. */
+/* Shapes of copies; each fits into LARGE bytes plus the offset. */
 static const struct box boxes[] = {
   { 0, 0, 0, 0, 0, 0, 1, 1, 1 },
   { 1, 0, 0, 3, 0, 0, 13, 1, 1 },
@@ -72,7 +72,7 @@ static void end(int kind, void *p) {
   }
 }
 
-static unsigned char *pattern, *guards, *expected, *seen; /* of the host; BYTES each */
+static unsigned char *pattern, *guards, *expected, *seen; /* host memory of BYTES bytes each */
 
 static void make_host_buffers(void) {
   if (pattern != NULL) return;
@@ -84,8 +84,8 @@ static void make_host_buffers(void) {
   memset(guards, PITCHED_GUARD, BYTES);
 }
 
-/* One copy between buffers of which `src` holds the pattern; no byte outside the destination changes. The result is
- * read after the copy has finished, since a pageable source is read at the call. */
+/* Makes one copy from `src`, which holds the pattern, and checks that no byte outside the destination changes. The
+ * result is read after the copy has finished, because a pageable source is read at the call. */
 static void check(rill_stream stream, unsigned char *dst, const unsigned char *src, const struct box *box) {
   const size_t n = end_of(box, true) + 1;
   assert_ok(rill_copy_async(stream, dst, guards, n));
@@ -123,7 +123,7 @@ static void set_peers(bool on) {
   assert_ok(set(dut.second, dut.device));
 }
 
-/* C17, P8: on the other device's stream, and with peer access on. */
+/* C17, P8: on a stream of the other device, and with peer access enabled. */
 static void copies_from_the_other_device_in_every_direction(void) {
   needs_second_device();
   set_peers(false);
@@ -140,12 +140,12 @@ static void copies_with_peer_access_in_every_direction(void) {
 
 /* ---- order ---- */
 
-/* C6: a pageable source is read at the call, any other when the copy runs. */
+/* C6: a pageable source is read at the call; any other source is read when the copy runs. */
 static void sources_are_read_at_the_right_time(void) {
   const struct box *const of[] = { &boxes[3], &boxes[10], &boxes[13] };
   make_host_buffers();
   for (int from = 0; from < ALL_KINDS; from++) {
-    if (!has(from) || from == MANAGED) continue; /* not every GPU lets the host write it meanwhile */
+    if (!has(from) || from == MANAGED) continue; /* not every GPU lets the host write managed memory concurrently */
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
       rill_stream stream = new_stream("stream");
       unsigned char *src = allocate(from), *dst = allocate(DEVICE), *early = allocate(PINNED);
@@ -153,11 +153,11 @@ static void sources_are_read_at_the_right_time(void) {
       assert_ok(rill_copy_async(stream, src, from == PAGEABLE ? pattern : guards, BYTES));
       assert_ok(rill_copy_async(stream, dst, guards, BYTES));
       assert_completes(stream);
-      memcpy(early, pattern, BYTES); /* a copy from pageable memory may wait for the gate */
+      memcpy(early, pattern, BYTES); /* opened early, because a copy from pageable memory may wait for the gate */
       struct gate *gate = from == PAGEABLE ? gate_close_for(stream, 50 * MILLISECOND) : gate_close(stream);
       if (!host) assert_ok(rill_copy_async(stream, src, early, BYTES));
       assert_ok(copy(stream, dst, src, of[i]));
-      if (from == PAGEABLE) memset(src, 1, BYTES); /* too late to be seen */
+      if (from == PAGEABLE) memset(src, 1, BYTES); /* this write is too late to be seen */
       else if (host) memcpy(src, pattern, BYTES);
       gate_open(gate);
       const size_t n = end_of(of[i], true) + 1;
@@ -206,7 +206,7 @@ static const char *copies_again_and_again(unsigned index, void *shared) {
   return failed;
 }
 
-/* C23: many threads of one device, each with its stream and its kinds of memory. */
+/* C23: many threads use one device, each with its own stream and kinds of memory. */
 static void threads_copy_at_once(void) {
   static const int kinds[THREADS][2] = { { PAGEABLE, DEVICE }, { PINNED, DEVICE },     { DEVICE, DEVICE },
                                          { DEVICE, PINNED },   { REGISTERED, PINNED }, { DEVICE, PAGEABLE } };

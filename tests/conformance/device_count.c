@@ -3,7 +3,7 @@
 
 static void refuses_null(void) { assert_fails(rill_device_count(NULL), RILL_ERROR_INVALID_ARGUMENT); }
 
-/* C1.9, T10: the CPU is always there. */
+/* C1.9, T10: the CPU is always present. */
 static void is_at_least_one(void) {
   int32_t count = 0;
   assert_ok(rill_device_count(&count));

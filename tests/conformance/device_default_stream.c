@@ -26,7 +26,7 @@ static void is_the_same_in_every_thread(void) {
   run_threads(16, gets_the_same, &stream);
 }
 
-/* C2.4: a stream of rill's own, which does not order itself against the vendor's null stream. */
+/* C2.4: it is created by rill, and is not ordered with the vendor's null stream. */
 static void is_of_the_device_and_does_not_block(void) {
   rill_device device;
   bool blocking = true;
@@ -61,7 +61,7 @@ static void is_independent_of_other_streams(void) {
   assert_completes(default_stream());
 }
 
-/* C2.4: one for each device. */
+/* C2.4: each device has its own. */
 static void differs_between_devices(void) {
   needs_second_device();
   rill_stream second;

@@ -26,7 +26,7 @@ static void refuses_another_backend(void) {
   assert_says(dut.name);
 }
 
-/* C5.4: each direction by itself, and again and again.  P2, P6: on, off, on. */
+/* C5.4: each direction is enabled separately, any number of times. P2, P6: enabled, disabled, enabled again. */
 static void is_directed_and_idempotent(void) {
   needs_peer();
   assert_ok(rill_device_disable_peer(dut.device, dut.second));
@@ -51,7 +51,7 @@ static void says_why_a_pair_is_refused(void) {
   assert_ok(rill_device_disable_peer(dut.device, dut.second));
 }
 
-/* P8: copies work with and without; C17 of the edge cases. */
+/* P8: copies work with and without peer access; C17 of the edge cases. */
 static void copies_work_with_and_without_access(void) {
   needs_second_device();
   assert_ok(rill_device_disable_peer(dut.device, dut.second));
@@ -67,7 +67,7 @@ static void copies_work_with_and_without_access(void) {
   check_copies_between_devices();
 }
 
-/* A kernel on this device writes the other one's memory, and reads it. */
+/* Launches a kernel on this device that writes and reads memory of the other device. */
 static void check_kernels_reach(rill_stream stream, unsigned *far, unsigned value) {
   rill_kernel store = new_kernel(&launch_bundle, "store"), increment = new_kernel(sample_bundle(), "increment");
   const rill_launch one = rill_launch_1d(1, 1);
@@ -78,8 +78,8 @@ static void check_kernels_reach(rill_stream stream, unsigned *far, unsigned valu
   assert_int_equal(dut.host[0], value + 1);
 }
 
-/* P6: memory of the other device is reached by kernels whether it was allocated before or after, and whether by
- * rill_alloc, from its default pool or from one of its own. */
+/* P6: kernels can access memory of the other device that was allocated before or after the call, by rill_alloc, from
+ * its default pool or from another pool. */
 static void kernels_reach_older_and_newer_memory(void) {
   needs_peer();
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
@@ -89,7 +89,8 @@ static void kernels_reach_older_and_newer_memory(void) {
   unsigned *memory[6] = { NULL };
   for (unsigned i = 0; i < 6; i += 3) {
     assert_ok(RILL_NEW(dut.second, RILL_MEMORY_DEVICE, CELLS, &memory[i]));
-    assert_ok(rill_alloc_async(there, (size_t)(1 << 20) << i, (void **)&memory[i + 1])); /* a segment of its own */
+    /* large enough for a segment of its own */
+    assert_ok(rill_alloc_async(there, (size_t)(1 << 20) << i, (void **)&memory[i + 1]));
     assert_ok(rill_pool_alloc_async(pool, there, (size_t)(1 << 20) << i, (void **)&memory[i + 2]));
     assert_completes(there);
     if (i == 0) assert_ok(rill_device_enable_peer(dut.device, dut.second));
@@ -109,7 +110,7 @@ static const char *enables(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C1.7: many threads ask for the same at once. */
+/* C1.7: many threads enable the same access concurrently. */
 static void serves_many_threads(void) {
   needs_peer();
   run_threads(8, enables, NULL);

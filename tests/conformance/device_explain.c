@@ -42,7 +42,7 @@ static const char *free_it(unsigned index, void *user) {
   return NULL;
 }
 
-/* This wait is not one that the program made. */
+/* The report also lists this wait, which the program did not make explicitly. */
 static void lists_deferred_frees(void) {
   static char text[1 << 16];
   char expected[96];

@@ -27,7 +27,7 @@ static void refuses_unknown_indices(void) {
   }
 }
 
-/* C2.1: GPUs first, by their backends' numbers, in the vendor's order, the CPU last. */
+/* C2.1: GPUs first, by the number of their backend and in the vendor's order; the CPU last. */
 static void numbers_gpus_first_and_the_cpu_last(void) {
   const int32_t count = device_count();
   for (int32_t i = 0; i + 1 < count; i++) {

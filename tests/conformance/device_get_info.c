@@ -6,7 +6,7 @@ static rill_status call_with_device(uint64_t id) {
   memset(&info, 0x5a, sizeof info);
   info.struct_size = sizeof info;
   const rill_status status = rill_device_get_info((rill_device){ id }, &info);
-  /* C1.1: nothing but struct_size is left. */
+  /* C1.1: everything except struct_size is cleared */
   assert_int_equal(info.struct_size, sizeof info);
   assert_true(info.backend == 0 && info.name[0] == 0 && info.arch[63] == 0 && info.uuid[15] == 0);
   assert_true(info.max_grid_dim[2] == 0 && info.memory_total == 0 && info.priority_greatest == 0);

@@ -1,4 +1,4 @@
-/* rill_device_get_leaks, and what else RILL_CHECK=memory finds */
+/* rill_device_get_leaks, and the other checks of RILL_CHECK=memory */
 #include "fault/children.h"
 
 #include "launch.rill.h"
@@ -29,7 +29,7 @@ static void refuses_null(void) {
 
 /* ---- writes outside ---- */
 
-/* Stores a word by a kernel, which any device can. */
+/* Stores a word with a kernel, which works on every device. */
 static void store(rill_stream stream, void *p, unsigned value) {
   assert_ok(store_launch(stream, &one_thread, value, p));
 }
@@ -55,7 +55,7 @@ static void finds_stores_past_the_end(void) {
                 : kinds[i] == RILL_MEMORY_PINNED ? "pinned memory"
                                                  : "managed memory");
     assert_says("the first is 0x04");
-    assert_ok(rill_stream_synchronize(stream)); /* once */
+    assert_ok(rill_stream_synchronize(stream)); /* reported only once */
     assert_ok(rill_device_synchronize(dut.device));
     assert_ok(rill_free(p));
   }
@@ -68,13 +68,13 @@ static void finds_stores_before_the_start(void) {
     if (!has(kinds[i])) continue;
     assert_ok(rill_alloc(dut.device, 1000, kinds[i], (void **)&p));
     store(stream, p - 8, 0x01020304);
-    assert_found(rill_free(p)); /* frees it nevertheless */
+    assert_found(rill_free(p)); /* the memory is freed nevertheless */
     assert_says("4 bytes were written before the start, from offset -8 on, of 1000 bytes");
     assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
   }
 }
 
-/* The error's details list the calls that made the allocation. */
+/* The error's details name the calls that made the allocation. */
 static void says_where_it_was_allocated(void) {
   char *p;
   rill_error error = RILL_ERROR_INIT;
@@ -102,7 +102,8 @@ static void finds_what_a_host_call_wrote(void) {
   assert_ok(rill_free(p));
 }
 
-/* Of a pool, and by the synchronize of an event; the alignment is the one that was asked for. */
+/* Stores beside pool memory are found, also by the synchronize of an event. Memory with a requested alignment has a red
+ * zone directly before it. */
 static void finds_stores_beside_pool_memory(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
@@ -155,7 +156,7 @@ static void finds_use_after_free_async(void) {
   assert_fails(rill_free_async(stream, p), RILL_ERROR_NOT_FOUND);
 }
 
-/* Memory far inside a freed block is checked on the device only. */
+/* Only the device compares memory far inside a freed block. */
 static void finds_use_after_free(void) {
   rill_stream stream = new_stream("stream");
   char *p;
@@ -168,7 +169,7 @@ static void finds_use_after_free(void) {
   assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
 }
 
-/* It is found at the latest when the memory is released. */
+/* A late use is found at the latest when the memory is released. */
 static void finds_use_when_memory_is_released(void) {
   rill_stream stream = new_stream("stream");
   char *p;
@@ -184,7 +185,7 @@ static void finds_use_when_memory_is_released(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* The memory held back is bounded, and the pool is bounded. */
+/* The freed memory that is kept for checking is bounded, and so stays the size of the pool. */
 static void holds_back_no_more_than_its_limit(void) {
   enum { SIZE = 100000, LIMIT = 64 << 20 };
   rill_stream stream = new_stream("stream");
@@ -210,7 +211,7 @@ static void holds_back_no_more_than_its_limit(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A limit counts allocated memory only, and memory that is held back is reused when needed. */
+/* A pool's limit counts only allocated memory; freed memory that is kept for checking is reused when needed. */
 static void limits_count_only_allocated_memory(void) {
   enum { MIB = 1 << 20 };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -264,7 +265,7 @@ static void is_silent_about_whole_allocations(void) {
   assert_ok(rill_device_synchronize(dut.device));
 }
 
-/* Padding for an alignment belongs to no other allocation as far as it is a red zone. */
+/* If padding for an alignment is a red zone, it belongs to no other allocation. */
 static void zones_belong_to_one_allocation(void) {
   enum { COUNT = 64, SIZE = 500 };
   rill_stream stream = new_stream("stream");
@@ -282,7 +283,7 @@ static void zones_belong_to_one_allocation(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Held and capturing streams write no red zones, and their memory is not compared too early. */
+/* On held and capturing streams no red zones are written, and memory is not compared too early. */
 static void is_silent_about_held_streams_and_captures(void) {
   rill_stream stream = new_stream("stream"), gated = new_stream("gated");
   rill_event event = new_event("event");
@@ -290,7 +291,7 @@ static void is_silent_about_held_streams_and_captures(void) {
   rill_graph graph;
   const unsigned char byte = 1;
   struct gate *gate = gate_close(gated);
-  assert_ok(rill_alloc_async(gated, 1000, &beside)); /* its red zones have yet to be written */
+  assert_ok(rill_alloc_async(gated, 1000, &beside)); /* its red zones have not been written yet */
   assert_ok(rill_stream_wait_event(stream, event, 0));
   assert_ok(rill_alloc_async(stream, 1000, &held));
   assert_ok(rill_fill_async(stream, held, &byte, 1, 1000));
@@ -400,7 +401,7 @@ static void lists_registered_memory(void) {
   assert_int_equal(count_of("registered memory", "", sizeof memory, NULL), 0);
 }
 
-/* Events that memory waits for, and the device's own streams and pools, are not reported as the user's. */
+/* Events that memory waits for, and the device's own streams and pools, are not reported as leaks. */
 static void does_not_list_internal_objects(void) {
   size_t before = 0, after = 0;
   rill_stream stream = new_stream("stream"), borrowed;
@@ -423,7 +424,7 @@ static void does_not_list_internal_objects(void) {
 
 static const char *mode;
 
-/* A child process that leaves objects unreleased. */
+/* The child process: exits without releasing its objects. */
 static int forget(void) {
   rill_device device;
   rill_event event;

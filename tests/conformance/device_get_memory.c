@@ -34,8 +34,8 @@ static uint64_t free_now(void) {
   return free_bytes;
 }
 
-/* M20: of a GPU; the free memory of a CPU depends on the whole system. Other processes may allocate and free meanwhile,
- * so a single measurement proves nothing; of many, some are undisturbed. */
+/* M20: only on a GPU, because the free memory of a CPU depends on the whole system. Other processes may allocate and
+ * free at the same time, so the test repeats the measurement until one is undisturbed. */
 static void an_allocation_reduces_free_memory(void) {
   enum { LOOKS = 1000 };
   const size_t bytes = (size_t)64 << 20;

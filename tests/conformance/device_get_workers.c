@@ -13,7 +13,7 @@ static void is_unsupported_on_gpus(void) {
   assert_int_equal(workers, 0);
 }
 
-/* As many as compute units, which are the processors that this process may use. */
+/* It equals the number of compute units, which are the processors that this process may use. */
 static void equals_the_number_of_compute_units(void) {
   if (dut.gpu) return;
   uint32_t workers = 0;
@@ -58,7 +58,7 @@ static void the_environment_sets_the_number(void) {
   check_variable("RILL_CPU_WORKERS=4x", "RILL_CPU_WORKERS=4x is not a number");
   char usual[64];
   (void)snprintf(usual, sizeof usual, "%u workers, %u units", dut.info.compute_units, dut.info.compute_units);
-  check_variable("RILL_CPU_WORKERS=abc", usual); /* the device exists nevertheless */
+  check_variable("RILL_CPU_WORKERS=abc", usual); /* the device can still be opened */
   check_variable("RILL_CPU_WORKERS=-1", "RILL_CPU_WORKERS=-1 is not a number");
 }
 

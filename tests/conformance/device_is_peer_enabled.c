@@ -36,7 +36,7 @@ static void refuses_another_backend(void) {
 /* P1 */
 static void a_device_is_always_its_own_peer(void) { assert_true(peer_is_enabled(dut.device, dut.device)); }
 
-/* C5.4: off until it is turned on. */
+/* C5.4: false until it is enabled. */
 static void follows_enable_and_disable(void) {
   needs_peer();
   assert_false(peer_is_enabled(dut.device, dut.second));

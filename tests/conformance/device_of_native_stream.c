@@ -35,7 +35,7 @@ static void is_unsupported_on_the_cpu(void) {
   assert_says("cpu");
 }
 
-/* C1.9: with the reason. */
+/* C1.9: the error has the reason. */
 static void an_absent_backend_has_no_device(void) {
   for (uint32_t backend = RILL_BACKEND_CPU + 1; backend < RILL_BACKEND_END_; backend++) {
     rill_device device;
@@ -49,7 +49,7 @@ static void check_stream_of(rill_device device) {
   rill_device found = { 0 };
   const rill_status status = rill_device_of_native_stream(dut.info.backend, native, &found);
   if (status == RILL_ERROR_UNSUPPORTED) {
-    assert_says("rill_device_of_native_stream"); /* an old driver cannot tell */
+    assert_says("rill_device_of_native_stream"); /* an old driver cannot determine the device */
   } else {
     assert_ok(status);
     assert_true(rill_device_equal(found, device));

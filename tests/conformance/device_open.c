@@ -15,7 +15,7 @@ static bool has_gpu(void) {
   return count > 1;
 }
 
-/* How many devices of a backend there are. */
+/* Returns the number of devices of a backend. */
 static int32_t count_of(uint32_t backend) {
   int32_t count = 0, found = 0;
   assert_ok(rill_device_count(&count));
@@ -70,7 +70,8 @@ static void says_how_many_devices_exist(void) {
   assert_says(gpus == 1 ? "there is 1 GPU, gpu:0" : "GPUs, starting with gpu:0");
 }
 
-/* C1.6: an index past the last device of a backend is NOT_FOUND, one of a backend with none NO_DEVICE. */
+/* C1.6: an index past the last device of a backend is NOT_FOUND; any index of a backend without devices is NO_DEVICE.
+ */
 static void refuses_unknown_gpu_numbers(void) {
   for (uint32_t backend = RILL_BACKEND_CPU + 1; backend < RILL_BACKEND_END_; backend++) {
     const char *prefix = backend_name(backend);
@@ -82,7 +83,7 @@ static void refuses_unknown_gpu_numbers(void) {
     assert_fails(rill_device_open(name, &device), expected);
     assert_int_equal(device.id, 0);
     assert_says(prefix);
-    if (there > 0) { /* 0, if cut to 32 bits */
+    if (there > 0) { /* 0, if truncated to 32 bits */
       (void)snprintf(name, sizeof name, "%s:4294967296", prefix);
       assert_fails(rill_device_open(name, &device), RILL_ERROR_NOT_FOUND);
     }
@@ -128,7 +129,7 @@ static void null_reads_the_environment(void) {
   const char *before = getenv("RILL_DEVICE");
   char *kept = before != NULL ? strdup(before) : NULL;
   rill_device first, device = { 1 };
-  assert_ok(rill_device_get(0, &first)); /* the first GPU, else the CPU */
+  assert_ok(rill_device_get(0, &first)); /* the first GPU, or else the CPU */
 
   set_default_name(NULL);
   assert_true(rill_device_equal(open_device(NULL), first));
@@ -141,7 +142,7 @@ static void null_reads_the_environment(void) {
   assert_int_equal(device.id, 0);
   assert_says("RILL_DEVICE");
   assert_says("nonsense");
-  assert_true(rill_device_equal(open_device("cpu"), open_device("cpu"))); /* a name does not ask for it */
+  assert_true(rill_device_equal(open_device("cpu"), open_device("cpu"))); /* a call with a name ignores the variable */
 
   set_default_name(kept);
   free(kept);

@@ -28,7 +28,7 @@ static void check_workers(uint32_t count) {
 
 static _Atomic unsigned inside;
 
-/* Many of these calls block at once, however few workers there are. */
+/* Many of these host calls block at the same time, however few workers there are. */
 static void stay(void *user, rill_status status) {
   (void)status;
   (void)atomic_fetch_add(&inside, 1);

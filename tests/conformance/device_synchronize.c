@@ -16,7 +16,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C2.5, Q10: all streams, the ones after waits too. */
+/* C2.5, Q10: it waits for all streams, including those that wait for others. */
 static void waits_for_every_stream(void) {
   enum { STREAMS = 8 };
   rill_stream first = new_stream("gated");
@@ -62,7 +62,7 @@ static void waits_for_held_streams(void) {
   join_threads(recorder);
 }
 
-/* C1.3: work of a stream that has been released belongs to the device still. */
+/* C1.3: the work of a released stream still belongs to the device. */
 static void waits_for_streams_that_were_released(void) {
   rill_stream stream = new_stream("released");
   struct gate *gate = gate_close(stream);
@@ -75,7 +75,7 @@ static void waits_for_streams_that_were_released(void) {
   join_threads(opener);
 }
 
-/* Q10: only that device is waited for. */
+/* Q10: it waits only for this device. */
 static void does_not_wait_for_other_devices(void) {
   needs_second_device();
   rill_stream stream = new_stream("gated");

@@ -1,5 +1,4 @@
-/* The kernel dialect: variables of the device, functions, templates, structs, wide numbers, indices, printing (C6.1).
- */
+/* The kernel dialect: device variables, functions, templates, structs, wide numbers, indices, printing (C6.1). */
 #include "support/testing.h"
 
 #include "dialect.rill.h"
@@ -25,7 +24,7 @@ static void constants_have_their_values(void) {
   assert_ok(rill_free(out));
 }
 
-/* One module: another test of the process may have changed them before. */
+/* Uses one module, and sets the variables first, because another test of this process may have changed them. */
 static void globals_keep_their_values_between_launches(void) {
   rill_stream stream = new_stream("stream");
   unsigned long long *counts = pinned(4 * sizeof *counts);
@@ -74,7 +73,7 @@ static void structs_are_passed_by_value(void) {
   assert_completes(stream);
   for (int i = 0; i < THREADS; i++)
     assert_true(out[i] == 0.25 + i + 1099511627776.0 + 200 + (double)m.values[i % 3][i % 2]);
-  /* The same through RILL_ARGS, which knows only the type of a struct. */
+  /* Launches the same kernel with RILL_ARGS, which knows only the type of a struct. */
   const unsigned char between = 7;
   rill_kernel kernel = new_kernel(&dialect_bundle, "take_structs");
   assert_ok(rill_stream_launch(stream, kernel, &launch, RILL_ARGS(p, array, between, m, out)));
@@ -123,7 +122,8 @@ static void numbers_of_64_bits_work(void) {
   assert_ok(rill_free(out));
 }
 
-/* Programs for GPUs count on it: a float4 is eight halves, and an atomic function on a float is one on its bits. */
+/* Programs for GPUs rely on this: a float4 is read as eight halves, and an atomic function on a float is used on its
+ * bits. */
 static void memory_can_be_read_as_other_types(void) {
   rill_stream stream = new_stream("stream");
   union {
@@ -148,7 +148,7 @@ static void memory_can_be_read_as_other_types(void) {
   assert_int_equal(ints[0], 7);
   four.f = 2;
   assert_int_equal(ints[1], four.i);
-  memcpy(&eight, &four, sizeof four); /* where the doubles begin */
+  memcpy(&eight, &four, sizeof four); /* offset of the doubles */
   assert_memory_equal(&doubles[0], &eight.d, sizeof eight.d);
   eight.s = 7;
   assert_memory_equal(&doubles[1], &eight.d, sizeof eight.d);
@@ -159,7 +159,7 @@ static void memory_can_be_read_as_other_types(void) {
   for (int i = 0; i < 5; i++) assert_ok(rill_free(all[i]));
 }
 
-/* The vendor decides where a kernel's output goes; the kernel must run. */
+/* The vendor decides where a kernel's output is printed; the test only checks that the kernel runs. */
 static void a_kernel_may_print(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(print_line_launch(stream, &one_thread, 7, 2.5));

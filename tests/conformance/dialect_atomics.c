@@ -1,4 +1,4 @@
-/* Atomic functions: every one on every type at every scope, with all threads updating the same cells (C6.1). */
+/* Atomic functions: every function for every type and scope, with all threads updating the same cells (C6.1). */
 #include "support/testing.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static const rill_launch all_threads = {
   sizeof all_threads, { BLOCKS, 1, 1 }, { BLOCK, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
 };
 
-/* Pinned memory of zeros, which kernel and host both reach. */
+/* Returns zeroed pinned memory, which kernels and the host can access. */
 static void *pinned(size_t bytes) {
   void *p = NULL;
   assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_PINNED, &p));
@@ -20,7 +20,7 @@ static void *pinned(size_t bytes) {
   return p;
 }
 
-/* A copy of host memory in the device's: functions for the device or a block need not work in the host's. */
+/* Copies host memory to the device, because functions with device or block scope need not work on host memory. */
 static void *on_device(rill_stream stream, const void *from, size_t bytes) {
   void *p = NULL;
   assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_DEVICE, &p));
@@ -34,8 +34,8 @@ static void take_back(rill_stream stream, void *to, void *copy, size_t bytes) {
   assert_ok(rill_free(copy));
 }
 
-/* Launches a kernel on cells of the device that start as `cells` says, and reads them back; the same with what the
- * threads have seen, if the kernel tells. */
+/* Launches a kernel on device memory that starts with the contents of `cells`, and reads it back, together with the
+ * values that the threads saw, if the kernel stores them. */
 static void run(rill_stream stream, const char *name, bool of_a_block, void *cells, size_t bytes, unsigned *seen) {
   rill_kernel kernel = new_kernel(&dialect_atomics_bundle, name);
   const unsigned first_cell = of_a_block ? CELLS_OF_A_BLOCK : 0;
@@ -56,7 +56,7 @@ static uint64_t bits_of(uint32_t i) {
   return x * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* What threads `first` to `first` + `count` - 1 must have left in their cells, counted in unsigned numbers. */
+/* Computes, in unsigned numbers, what threads `first` to `first` + `count` - 1 must have left in their cells. */
 #define INTEGER_TEST(name, type, unsigned_type)                                                                      \
   static void check_##name(const type *cells, uint32_t first, uint32_t count) {                                      \
     const uint32_t bits = 8 * (uint32_t)sizeof(type);                                                                \
@@ -128,7 +128,7 @@ static void counters_wrap_around(void) {
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 1], (13 - count % 13) % 13);
       assert_int_equal(cells[g * CELLS_OF_A_BLOCK + 2], 0);
     }
-    /* Beyond the limit both wrap around at once. */
+    /* above the limit both functions wrap around immediately */
     memset(cells, 0xff, bytes);
     for (uint32_t g = 0; g < groups; g++) cells[g * CELLS_OF_A_BLOCK + 2] = 0;
     run(stream, names[scope], scope == 1, cells, bytes, NULL);

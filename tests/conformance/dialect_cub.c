@@ -1,5 +1,4 @@
-/* CUB's names for blocks and warps compute what a plain loop computes, on every device: rill/device/cuda_cub.h
- * (C6.1). */
+/* rill/device/cuda_cub.h: CUB's block and warp operations compute the same as plain loops, on every device (C6.1). */
 #include "support/testing.h"
 
 #ifndef LOOPS
@@ -57,7 +56,7 @@ static void affine_make(void *to, uint32_t i) {
 typedef void operation(void *to, const void *left, const void *right);
 typedef struct kind {
   size_t size;
-  operation *op, *sum; /* sum: NULL if the kernel makes none */
+  operation *op, *sum; /* sum: NULL if the kernel computes none */
   void (*make)(void *to, uint32_t i);
   uint32_t x, y, items, lanes;
 } kind;
@@ -80,7 +79,7 @@ static data data_of(const kind *k, size_t out_count) {
   return d;
 }
 
-/* The elements first, first + 1, ..., first + count - 1 of those that are `by` apart. */
+/* Computes the operation on elements first, first + 1, ..., first + count - 1 of those that are `by` apart. */
 static void model(const data *d, operation *op, const void *before, size_t first, size_t by, size_t count, void *to) {
   unsigned char all[SIZE];
   const size_t size = d->kind->size;
@@ -252,7 +251,7 @@ static void operations(void) {
   assert_completes(stream);
   assert_int_equal(y[0], sums[0]);
   assert_int_equal(y[1], sums[1]);
-  if (y[2] != -1) { /* all but nvcc */
+  if (y[2] != -1) { /* with every compiler except nvcc */
     assert_int_equal(y[2], highest);
     assert_int_equal(y[3], lowest);
     assert_int_equal(y[4], x[most]);

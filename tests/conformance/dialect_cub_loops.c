@@ -1,4 +1,4 @@
-/* The tests of dialect_cub.c with kernels that are loops over threads on the cpu. */
+/* The tests of dialect_cub.c, with kernels compiled to loops over threads on the cpu device. */
 #define LOOPS 1
 #include "dialect_cub_loops.rill.h"
 

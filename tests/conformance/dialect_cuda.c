@@ -1,4 +1,4 @@
-/* Kernels written as in CUDA programs mean the same on every device: rill/device/cuda_names.h (C6.1). */
+/* rill/device/cuda_names.h: kernels written for CUDA have the same results on every device (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_cuda.rill.h"
@@ -75,8 +75,8 @@ static void overloaded_kernels_have_names(void) {
   assert_ok(rill_free(shifted));
 }
 
-/* C6.3: the name that the source has and the symbol that it becomes are the same kernel; texts and graphs have the
- * first. */
+/* C6.3: the name in the source and the mangled symbol refer to the same kernel; error texts and graphs show the name in
+ * the source. */
 static void names_of_the_source_find_kernels(void) {
   static const char *const names[] = { "cuda_plain", "inner::cuda_named", "cuda_rotate<float, 1>", "cuda_dynamic" };
   rill_module module;
@@ -123,7 +123,7 @@ static void names_of_the_source_find_kernels(void) {
   assert_ok(rill_free(y));
 }
 
-/* A reference may have either name; each finds the one kernel. */
+/* A reference may have either name; both find the same kernel. */
 static void references_have_names_of_the_source(void) {
   rill_stream stream = new_stream("stream");
   float *y = pinned(THREADS * sizeof *y);
@@ -196,7 +196,7 @@ static void masks_name_the_calling_lanes(void) {
     const uint32_t lane = t % 32, first = t - lane;
     uint32_t expected = 7 + (lane < 31 ? t + 1 : t);
     if (lane < 16) expected = 16 * first + 120 + 1000 * UINT32_C(0xaaaa);
-    if (out[1] == 1) expected = t; /* the cpu without clang: all lanes of a warp make a call */
+    if (out[1] == 1) expected = t; /* on the cpu without clang, all lanes of a warp are active */
     assert_int_equal(out[t], expected);
   }
   assert_ok(rill_free(out));
@@ -212,7 +212,7 @@ static void converged_lanes_form_a_group(void) {
   for (uint32_t t = 0; t < THREADS; t++) {
     const uint32_t first = t / 32 * 32, start = first + (first == 0 ? 1 : 2), rank = (t - start) / 3, *o = out + 8 * t;
     const uint32_t size = first == 0 ? 11 : 10, sum = size * start + 3 * size * (size - 1) / 2;
-    if (out[8] == 0) continue; /* the cpu without clang: all lanes of a warp make a call */
+    if (out[8] == 0) continue; /* on the cpu without clang, all lanes of a warp are active */
     const uint32_t last = first + 31, of_three = (first + 2) / 3 * 3, not_of_three = first + (first % 3 == 0 ? 1 : 0);
     const uint32_t count = t % 3 == 0 ? last / 3 - (of_three / 3) + 1 : 32 - (last / 3 - (of_three / 3) + 1);
     const uint32_t greatest = t % 3 == 0 ? last / 3 * 3 : last % 3 == 0 ? last - 1 : last;
@@ -229,7 +229,7 @@ static void converged_lanes_form_a_group(void) {
   assert_ok(rill_free(out));
 }
 
-/* A function that takes any group, given a block, tiles of sizes that are known at run time, and others. */
+/* Passes a block, tiles whose size is known only at run time, and other groups to a function that takes any group. */
 static void groups_may_be_of_any_kind(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = pinned(4 * THREADS * sizeof *out);
@@ -358,7 +358,7 @@ static uint32_t cuda_simd_of(int k, int bits, uint32_t x, uint32_t y) {
   for (int at = 0; at < 32; at += bits) {
     const int64_t au = (int64_t)(x >> at) & top, bu = (int64_t)(y >> at) & top;
     const int64_t part = of_parts(k, bits, (au ^ half) - half, (bu ^ half) - half, au, bu);
-    if (k == 20 || k == 21) result += (uint32_t)part; /* __vsads and __vsadu add up */
+    if (k == 20 || k == 21) result += (uint32_t)part; /* the results of __vsads and __vsadu are sums */
     else result |= (uint32_t)(part & top) << at;
   }
   return result;
@@ -398,7 +398,7 @@ static void finds_lanes_with_equal_values(void) {
   assert_ok(rill_free(out));
 }
 
-/* The host's processor rounds as it is asked to. */
+/* Checks directed rounding against the host's processor in the corresponding rounding mode. */
 static void check_directed(int64_t x, const double *o) {
   static const int ways[3] = { FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD };
   volatile const int32_t n = (int32_t)x;
@@ -534,7 +534,7 @@ static void halves_are_rounded_as_asked(void) {
   assert_ok(rill_free(out));
 }
 
-/* The first sums are beside the middle of two halves, by less than the last bit of a float. */
+/* The first sums differ from the midpoint of two halves by less than the last bit of a float. */
 static void halves_are_fused_and_compared(void) {
   enum { LESS = 1 + 2 + 8, GREATER = 8 + 16 + 32, EQUAL = 2 + 4 + 16, UNORDERED = 8, A_NAN = 0x7e00 };
   static const struct {

@@ -1,5 +1,5 @@
-/* Assertions in kernels, threads that wait for each other forever, and what rillcc --check finds. A device that is lost
- * stays lost, so each case is a process of its own (C2.6, C6.1). */
+/* Assertions in kernels, deadlocked threads, and the findings of rillcc --check. A lost device stays lost, so each case
+ * runs in its own process (C2.6, C6.1). */
 #include "fault/children.h"
 
 #include <signal.h>
@@ -38,7 +38,8 @@ static bool all_have_written(void) {
   return true;
 }
 
-/* The device is lost, and says so again with the same cause; the cpu has the text, a GPU the vendor's code. */
+/* Returns whether the device is lost and every call reports the same cause; on the cpu the text, on a GPU the vendor's
+ * code. */
 static bool is_lost_with(const char *const *texts) {
   char first[1024];
   if (rill_stream_synchronize(stream) != RILL_ERROR_DEVICE_LOST) return false;
@@ -53,7 +54,7 @@ static bool is_lost_with(const char *const *texts) {
          rill_stream_synchronize(stream) == RILL_ERROR_DEVICE_LOST && strcmp(first, rill_last_error_text()) == 0;
 }
 
-/* Each returns whether everything was right. */
+/* Each case returns whether everything was correct. */
 
 static bool in_kernel(void) {
   if (assert_in_kernel_launch(stream, &all_threads, NOBODY, out) != RILL_OK || !all_have_written()) return false;
@@ -74,13 +75,13 @@ static bool without_debugging(void) {
 }
 
 static bool for_ever(void) {
-  static const char *const texts[] = { "\"wait_for_ever\"", "block (0, 0, 0)", "20 at a barrier", "20 in a function",
-                                       NULL };
+  static const char *const texts[] = { "\"wait_for_ever\"", "block (0, 0, 0)", "20 wait at a block barrier",
+                                       "20 in a warp function", NULL };
   const rill_launch one_block = rill_launch_1d(BLOCK, BLOCK);
   return wait_for_ever_launch(stream, &one_block, out) == RILL_OK && is_lost_with(texts);
 }
 
-/* Runs with this many threads at the second barrier; with 0 threads it is a race. */
+/* Runs a kernel in which this many threads reach the second barrier; with 0 threads there is a race. */
 static bool finds(unsigned barriers, const char *what, const char *line) {
   const char *const texts[] = { "\"checked_sum\"", "block (0, 0, 0)", what, line, NULL };
   const rill_launch one_block = rill_launch_1d(BLOCK, BLOCK);
@@ -138,12 +139,12 @@ static void an_assertion_among_waiting_threads_does_too(void) { run_in_child("in
 static void ndebug_disables_assertions(void) { run_in_child("without_debugging", false); }
 
 static void deadlocked_threads_are_found(void) {
-  if (dut.gpu) return; /* a GPU hangs: what the dialect forbids */
+  if (dut.gpu) return; /* the dialect forbids this, and a GPU hangs */
   run_in_child("for_ever", false);
 }
 
 static void checked_kernels_report_races_and_barriers(void) {
-  if (dut.gpu) return; /* rillcc --check is for the cpu */
+  if (dut.gpu) return; /* rillcc --check applies only to the cpu */
   run_in_child("checked", false);
   run_in_child("race", false);
   run_in_child("barrier", false);
@@ -154,7 +155,7 @@ static void check_gap(const void *a, const void *b, size_t size) {
   assert_true((first < second ? second - first : first - second) >= size + 128);
 }
 
-/* While kernels that check their accesses are loaded, new allocations have nothing else near their ends. */
+/* While kernels that check their accesses are loaded, there is no other allocation near the ends of a new one. */
 static void red_zones_separate_allocations(void) {
   enum { COUNT = 8 };
   static const size_t sizes[] = { 512, 4096, 300000, 1 << 20 };

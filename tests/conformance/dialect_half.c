@@ -1,5 +1,5 @@
-/* Numbers of 16 bits in kernels: every one of them, and floats around all borders, compared with an independent
- * implementation in double. The functions for C programs are tested in the same way (C6.1). */
+/* 16-bit floating-point numbers in kernels: all of them, and floats around all rounding boundaries, compared with an
+ * independent implementation in double. The functions for C programs are tested in the same way (C6.1). */
 #include "support/testing.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static void *pinned(size_t bytes) {
 /* ---- a reference: significand and exponent, nothing of rill ---- */
 
 struct format {
-  int fraction_bits, bias, infinite; /* the exponent of infinity and NaN */
+  int fraction_bits, bias, infinite; /* infinite: the exponent of infinity and NaN */
 };
 static const struct format half_format = { 10, 15, 31 }, bfloat16_format = { 7, 127, 255 };
 
@@ -31,7 +31,7 @@ static double value_of(struct format f, uint32_t bits) {
   return sign * ldexp((double)(fraction + (UINT32_C(1) << f.fraction_bits)), exponent - f.bias - f.fraction_bits);
 }
 
-/* The nearest number: of those not larger in magnitude the largest, or the one after it. */
+/* Returns the nearest number: the largest one that is not larger in magnitude, or the next one. */
 static uint32_t bits_of(struct format f, double v) {
   const uint32_t sign = signbit(v) ? 0x8000u : 0, infinity = (uint32_t)f.infinite << f.fraction_bits;
   const double magnitude = fabs(v);
@@ -42,7 +42,7 @@ static uint32_t bits_of(struct format f, double v) {
     if (value_of(f, middle) <= magnitude) low = middle;
     else high = middle;
   }
-  /* Infinity stands for the next number past the largest. */
+  /* the number after the largest one is infinity */
   const double below = value_of(f, low), step = ldexp(1, (low >> f.fraction_bits) == 0 ? 1 - f.bias - f.fraction_bits
                                                                                        : (int)(low >> f.fraction_bits) -
                                                                                              f.bias - f.fraction_bits);
@@ -87,7 +87,7 @@ static void every_half_converts_to_its_float(void) {
   assert_ok(rill_free(y));
 }
 
-/* Each number, the middle between it and the next one, and the floats on both sides of both. */
+/* Tests each number, the midpoint to the next number, and the floats on both sides of each of them. */
 static void every_float_rounds_to_the_nearest_half(void) {
   enum { NEAR = 6, COUNT = ALL * NEAR };
   rill_stream stream = new_stream("stream");

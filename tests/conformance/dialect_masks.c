@@ -1,6 +1,5 @@
-/* CUDA's functions with a mask or a group are right for every mask that contains the calling threads (C6.8).
- *
- * The model works on the list of lanes that a mask names and that have not ended, one lane after another. */
+/* CUDA's functions with a mask or a group are correct for every mask that contains the calling threads (C6.8). The
+ * model has a list of the lanes that a mask names and that have not exited, and processes one lane after another. */
 #include "support/testing.h"
 
 #include "dialect_masks.rill.h"
@@ -36,7 +35,7 @@ static struct {
 
 static bool lives(uint32_t thread) { return thread < in.threads && (in.drop == 0 || thread % in.drop != 0); }
 
-/* The living lanes that a mask names in the warp of a thread. */
+/* Returns the active lanes that a mask names in the warp of a thread. */
 static struct lanes lanes_of(uint32_t thread, uint32_t mask) {
   struct lanes lanes = { .count = 0 };
   for (uint32_t lane = 0; lane < 32; lane++) {
@@ -46,7 +45,8 @@ static struct lanes lanes_of(uint32_t thread, uint32_t mask) {
   return lanes;
 }
 
-/* Adds a case in which the lanes of `mask` are one group of their warp and the others are `others` more groups. */
+/* Adds a case in which the lanes of `mask` are one group of their warp, and the other lanes form `others` more groups.
+ */
 static void add_case(uint32_t mask, uint32_t others) {
   const uint32_t c = in.cases++;
   assert_true(c < MOST_CASES);
@@ -68,7 +68,7 @@ static void add_case(uint32_t mask, uint32_t others) {
       }
     }
     for (uint32_t t = first; t < first + 32 && t < in.threads; t++) {
-      /* Values that differ in all bits, in the label alone, or not at all. */
+      /* values that differ in all bits, only in the label, or not at all */
       uint64_t value = few == 0 ? random_number() : few == 1 ? seed ^ random_number() >> 62 << 62 : seed;
       in.values[c * in.threads + t] = value;
       in.words[c * in.threads + t] = (uint32_t)(value >> 16);
@@ -76,7 +76,7 @@ static void add_case(uint32_t mask, uint32_t others) {
   }
 }
 
-/* All masks of six lanes, at one place of the warp; masks of any lanes. */
+/* Adds all masks of six lanes at one position in the warp, and masks of arbitrary lanes. */
 static void make_cases(uint32_t threads, uint32_t drop, uint32_t shift) {
   in.threads = threads;
   in.drop = drop;
@@ -106,7 +106,8 @@ static void free_cases(void) {
   assert_ok(rill_free(in.values));
 }
 
-/* Calls `check` with blocks that end in part of a warp, blocks of whole warps, and threads that end before. */
+/* Calls `check` for blocks that end with a partial warp, blocks of whole warps, and blocks with threads that exit
+ * early. */
 static void for_each_shape(void (*check)(rill_stream stream, const rill_launch *launch)) {
   static const struct {
     uint32_t threads, drop, shift;
@@ -145,7 +146,7 @@ static uint32_t all_lanes(const struct lanes *lanes) {
   return all;
 }
 
-/* The bits of the lanes whose word has one of `bits`. */
+/* Returns the bits of the lanes whose value has one of `bits` set. */
 static uint32_t lanes_with(const struct lanes *lanes, const uint64_t *values, uint64_t bits) {
   uint32_t with = 0;
   for (uint32_t i = 0; i < lanes->count; i++)
@@ -175,7 +176,7 @@ static uint32_t reduce_words(unsigned operation, const struct lanes *lanes, cons
 
 /* ---- one call for lanes of different masks ---- */
 
-/* The value of the lane `lane` of the warp, if the mask names it. */
+/* The value of lane `lane` of the warp, valid if the mask names that lane. */
 struct shuffled {
   bool known;
   uint64_t value;
@@ -224,7 +225,7 @@ static void check_call(uint32_t c, uint32_t t, const unsigned long long *out) {
                                      every + (uint64_t)(every != 0),
                                      (uint32_t)source,
                                      0 };
-  /* Shuffles that may reach lanes outside the mask, which CUDA leaves undefined. */
+  /* Such a shuffle may reach lanes outside the mask, which CUDA leaves undefined. */
   const uint32_t crossed = lane ^ by;
   const struct shuffled reached[] = {
     shuffle(&lanes, values, t, start + from % width),
@@ -275,7 +276,7 @@ static void check_reductions(rill_stream stream, const rill_launch *launch) {
         EXPECT("reduction", out[(c * SUMS + result) * in.threads + t],
                reduce_words(result, &lanes, in.words + c * in.threads));
     }
-  /* The same of a mask that the compiler knows. */
+  /* the same with a mask that is known at compile time */
   assert_ok(mask_of_all_launch(stream, launch, in.drop, in.words, out));
   assert_completes(stream);
   for (uint32_t t = 0, c = in.cases - 1; t < in.threads; t++) {
@@ -344,7 +345,8 @@ static void masks_divide_a_warp_between_functions(void) { for_each_shape(check_b
 
 /* ---- groups ---- */
 
-/* What thread t found of its group, whose lanes must be among `most`, or `most` itself if `exactly`. */
+/* Checks what thread t found out about its group. The lanes must be a subset of `most`, or equal to `most` if
+ * `exactly`. */
 static void check_facts(uint32_t c, uint32_t t, const unsigned long long *facts, uint32_t most, bool exactly) {
   const uint64_t *const values = in.values + c * in.threads;
   uint32_t result = 0;
@@ -380,7 +382,7 @@ static void check_facts(uint32_t c, uint32_t t, const unsigned long long *facts,
   for (; result < FACTS; result++) EXPECT("facts", facts[result * in.threads], expected[result]);
 }
 
-/* The living threads of t's warp whose role is in the same branch. */
+/* Returns the active threads of t's warp whose role is in the same branch. */
 static uint32_t branch_of(uint32_t c, uint32_t t) {
   const uint32_t *const roles = in.roles + c * in.threads;
   uint32_t branch = 0;

@@ -11,10 +11,11 @@ static const rill_dim3 blocks[] = {
   { 1, 1, 1 }, { 7, 1, 1 },   { 32, 1, 1 },   { 33, 1, 1 },  { 64, 1, 1 },   { 67, 1, 1 },   { 5, 3, 2 },
   { 9, 4, 5 }, { 256, 1, 1 }, { 1000, 1, 1 }, { 16, 16, 4 }, { 1023, 1, 1 }, { 1024, 1, 1 },
 };
-/* Threads whose number is a multiple of it return early; 0: none do. With 97 most threads stay. */
+/* Threads whose number is a multiple of this number return early; with 0 no thread does. With 97 most threads remain.
+ */
 static const unsigned drops[] = { 0, 2, 3, 33, 97 };
 
-/* Values whose sums depend on the order. */
+/* Returns values whose sums depend on the order of additions. */
 static uint64_t hash(uint64_t x) {
   x = (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
   x ^= x >> 29;
@@ -22,7 +23,7 @@ static uint64_t hash(uint64_t x) {
 }
 static double fraction(uint64_t i) { return ldexp((double)(int64_t)hash(i), (int)(i % 9) - 70); }
 
-/* The tree: of the threads from `first` on, `size` of them, a power of two; false if none is there. */
+/* Computes the tree over `size` threads (a power of two) from `first` on; returns false if none of them is active. */
 #define MODEL(NAME, TYPE, NUMBER, SUM)                                                                              \
   static TYPE combine_##NAME(unsigned which, TYPE a, TYPE b) {                                                      \
     if (which % 3 == 0) return SUM;                                                                                 \

@@ -1,4 +1,4 @@
-/* Large arrays of a kernel's own: on the cpu, stacks are as large as each kernel needs (C6.1). */
+/* Large arrays in kernels: on the cpu device, stacks are as large as each kernel needs (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_stacks.rill.h"
@@ -41,7 +41,7 @@ static bool is_right(unsigned which, const unsigned *from) {
 }
 
 static void each_kernel_has_stack_space(void) {
-  if (dut.gpu) return; /* a GPU reserves memory for as many threads as it can hold */
+  if (dut.gpu) return; /* a GPU reserves stack memory for as many threads as it can hold */
   rill_stream stream = new_stream("stream");
   for (unsigned round = 0; round < 2; round++) {
     for (unsigned i = 0; i < KERNELS; i++) {
@@ -53,7 +53,7 @@ static void each_kernel_has_stack_space(void) {
   }
 }
 
-/* Small and large ones by turns, on workers that have both. */
+/* Alternates kernels with small and large stacks, on workers that have both. */
 static const char *runs_some(unsigned index, void *shared) {
   rill_stream stream;
   unsigned *const to = (unsigned *)shared + (size_t)index * MOST;

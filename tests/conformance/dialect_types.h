@@ -1,4 +1,4 @@
-/* Structs that kernels take, for C and for the device. */
+/* Structs that are passed to kernels, for C and for device code. */
 #ifndef DIALECT_TYPES_H
 #define DIALECT_TYPES_H
 

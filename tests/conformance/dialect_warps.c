@@ -1,15 +1,16 @@
-/* Functions of a warp and of a block: every statement of rill/device/warp.h (C6.1). */
+/* Warp and block functions: every statement of rill/device/warp.h (C6.1). */
 #include "support/testing.h"
 
 #include "dialect_warps.rill.h"
 
 enum { MOST_LANES = 64, ROUNDS = 32 };
 
-/* Whole warps and parts of them, in one dimension and more, whatever the size of a warp. */
+/* Blocks of whole warps and with partial warps, in one or more dimensions, for any warp size. */
 static const rill_dim3 blocks[] = {
   { 1, 1, 1 }, { 7, 1, 1 }, { 32, 1, 1 }, { 64, 1, 1 }, { 67, 1, 1 }, { 256, 1, 1 }, { 5, 3, 2 }, { 9, 4, 5 },
 };
-/* Threads whose number is a multiple of it return early; 0: none do. With 1 no thread would stay. */
+/* Threads whose number is a multiple of this number return early; with 0 no thread does. With 1 no thread would remain.
+ */
 static const unsigned drops[] = { 0, 2, 3, 5, 33 };
 #define EACH(i, array)                 \
   size_t i = 0;                        \
@@ -25,7 +26,7 @@ static rill_launch one_block(rill_dim3 block) {
   return launch;
 }
 
-/* Pinned memory, which kernel and host both reach, with every byte 0xee. */
+/* Returns pinned memory, which kernels and the host can access, with every byte 0xee. */
 static void *pinned(size_t bytes) {
   void *p = NULL;
   assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_PINNED, &p));
@@ -67,7 +68,8 @@ static const unsigned amounts[] = { 0, 1, 2, 3, 5, 8, 15, 16, 31, 32, 33, 63, 64
 enum { WIDTHS = sizeof widths / sizeof *widths, AMOUNTS = sizeof amounts / sizeof *amounts };
 enum { RESULTS = WIDTHS * AMOUNTS * 4, MOST_SHUFFLED = 180 };
 
-/* Which thread's value thread t gets; `kind`: as rill_shuffle, _up, _down, _xor.  In 64 bits nothing wraps. */
+/* Returns the thread whose value thread t receives; `kind`: 0 rill_shuffle, then _up, _down, _xor. 64 bits avoid
+ * wrapping. */
 static uint32_t source_of(uint32_t t, unsigned kind, uint64_t amount, uint32_t width, uint32_t threads, unsigned drop) {
   const uint32_t warp = dut.info.warp_size;
   if (width == 0 || width > warp) width = warp;
@@ -102,7 +104,7 @@ static void shuffle(const char *kernel_name, size_t size) {
   memcpy(lists + WIDTHS, amounts, sizeof amounts);
   unsigned char *values = pinned(MOST_SHUFFLED * size), *results = pinned((size_t)RESULTS * MOST_SHUFFLED * size);
   for (size_t i = 0; i < MOST_SHUFFLED; i++) {
-    /* Bits of a number in (0.5, 1) for floats, so that what is compared is not a NaN that a copy may change. */
+    /* the bits of a number in (0.5, 1), because copying a NaN may change it */
     uint64_t bits = hash(i) >> 1;
     if (strcmp(kernel_name, "shuffle_float") == 0) bits = 0x3f000000u | (bits & 0x7fffff);
     if (strcmp(kernel_name, "shuffle_double") == 0) bits = UINT64_C(0x3fe) << 52 | (bits & UINT64_C(0xfffffffffffff));
@@ -138,7 +140,8 @@ static void shuffles_of_doubles(void) { shuffle("shuffle_double", 8); }
 
 /* ---- votes ---- */
 
-/* Round 0: nobody; 1: everybody; 2: the first lane of a warp of 32; 3: all but it; then as it comes. */
+/* Round 0: no lane; 1: every lane; 2: only the first lane of each warp of 32; 3: all others; later rounds: random
+ * lanes. */
 static void fill_words(uint32_t *words, uint32_t count) {
   for (uint32_t t = 0; t < count; t++) {
     words[t] = (uint32_t)(hash(t) >> 20) & ~15u;

@@ -16,7 +16,7 @@ static rill_tensor matrix(void *data, const int64_t *shape) {
   return tensor;
 }
 
-static const int64_t square[] = { 8, 8 }; /* CELLS */
+static const int64_t square[] = { 8, 8 }; /* the shape of an array of CELLS elements */
 
 static rill_status export(const rill_tensor *tensor, intptr_t consumer, rill_dlpack **out) {
   void *managed = &managed;
@@ -74,7 +74,7 @@ static int32_t expected_type(uint32_t kind) {
   return cuda ? 2 : 10;
 }
 
-/* What a consumer reads: the fields at the places that DLPack's header has them at. */
+/* A consumer reads the fields at the offsets that DLPack's header defines. */
 static void describes_the_array(void) {
   begin();
   static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
@@ -102,14 +102,14 @@ static void describes_the_array(void) {
     float *found;
     memcpy(&found, bytes + 32, sizeof found);
     assert_ptr_equal(found, data + 10);
-    int32_t numbers[3]; /* type and number of the device, dimensions */
+    int32_t numbers[3]; /* type and number of the device, and dimensions */
     memcpy(numbers, bytes + 40, sizeof numbers);
     assert_int_equal(numbers[0], expected_type(kinds[i]));
     assert_int_equal(numbers[1], dut.gpu ? dut.info.ordinal : 0);
     assert_int_equal(numbers[2], 3);
-    assert_int_equal(bytes[52], 2);  /* code */
-    assert_int_equal(bytes[53], 32); /* bits */
-    assert_int_equal(bytes[54], 1);  /* lanes, two bytes */
+    assert_int_equal(bytes[52], 2);  /* type code */
+    assert_int_equal(bytes[53], 32); /* bits per element */
+    assert_int_equal(bytes[54], 1);  /* lanes, a 16-bit number */
     assert_int_equal(bytes[55], 0);
     const int64_t strides[] = { 12, 4, 1 };
     assert_memory_equal(managed->shape, shape, sizeof shape);
@@ -124,7 +124,7 @@ static void describes_the_array(void) {
   }
 }
 
-/* M11: each element has to lie inside its allocation, whatever the sign of the strides. */
+/* M11: each element has to lie inside the allocation, whatever the sign of the strides. */
 static void refuses_arrays_outside_their_allocation(void) {
   begin();
   const int64_t all[] = { CELLS }, more[] = { CELLS + 1 }, back[] = { -1 }, wide[] = { 9 }, none[] = { 0 };
@@ -154,7 +154,7 @@ static void refuses_arrays_outside_their_allocation(void) {
   assert_refuses(&tensor, RILL_DLPACK_NO_STREAM, RILL_ERROR_INVALID_ARGUMENT);
   tensor.shape = huge, tensor.strides = NULL;
   assert_refuses(&tensor, RILL_DLPACK_NO_STREAM, RILL_ERROR_INVALID_ARGUMENT);
-  /* Without an element there is nothing outside. */
+  /* an array without elements has none outside the allocation */
   tensor = matrix(NULL, none);
   tensor.dimensions = 1;
   assert_ok(export(&tensor, RILL_DLPACK_NO_STREAM, &managed));
@@ -195,7 +195,7 @@ static void refuses_memory_of_another_device(void) {
   assert_ok(rill_free(p));
 }
 
-/* The array API's numbers. */
+/* Stream numbers as in the Python array API. */
 static void refuses_unknown_stream_numbers(void) {
   begin();
   const rill_tensor tensor = matrix(dut.memory, square);
@@ -206,7 +206,7 @@ static void refuses_unknown_stream_numbers(void) {
   assert_int_equal(releases, 0);
 }
 
-/* The consumer's stream waits for the producer's work, and the producer is not delayed. */
+/* The consumer's stream waits for the producer's work; the producer's stream is not delayed. */
 static void orders_the_consumer(void) {
   if (!native_available()) return;
   begin();
@@ -226,7 +226,7 @@ static void orders_the_consumer(void) {
   assert_int_equal(dut.host[0], 7);
   managed->deleter(managed);
 
-  /* and a stream that was not imported, and the vendor's default streams */
+  /* also a stream that was not imported, and the vendor's default streams */
   const uintptr_t other = native_stream_create(dut.device);
   assert_ok(export(&tensor, (intptr_t)other, &managed));
   managed->deleter(managed);
@@ -242,7 +242,7 @@ static void orders_the_consumer(void) {
   native_stream_destroy(other);
 }
 
-/* A stream that its owner imported with a release function serves as well. */
+/* A stream that was imported with a release function is also accepted. */
 static void count_end(void *user, uintptr_t native) {
   (void)native;
   *(unsigned *)user += 1;

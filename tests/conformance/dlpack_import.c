@@ -3,7 +3,7 @@
 
 static int64_t shape[] = { 4, 16 };
 
-/* A tensor as a producer creates it, in memory of the device under test. */
+/* Returns a tensor as a producer would create it, in memory of the device under test. */
 static rill_dlpack produced(void) {
   rill_dlpack made;
   memset(&made, 0, sizeof made);
@@ -72,7 +72,7 @@ static void describes_the_array(void) {
   assert_true(tensor.read_only);
 }
 
-/* The memory is used in place, in the order of a stream. */
+/* The memory is used in place and in stream order. */
 static void is_used_in_place(void) {
   const rill_dlpack managed = produced();
   rill_tensor tensor;

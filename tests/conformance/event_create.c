@@ -41,7 +41,7 @@ static void refuses_interprocess_with_timing(void) {
   assert_int_equal(out.id, 0);
 }
 
-/* C1.8: if events cannot be shared, the error says so. */
+/* C1.8: if events cannot be shared between processes, the error says so. */
 static void interprocess_events_work_if_supported(void) {
   rill_event out = { 1 };
   const rill_event_options *options = RILL_EVENT_OPTIONS(.interprocess = true);
@@ -62,7 +62,7 @@ static bool is_recorded(rill_event event) {
   return recorded;
 }
 
-/* C4.1, C4.2: no timing, not recorded, ready. */
+/* C4.1, C4.2: without timing, not recorded, ready. */
 static void has_defaults(void) {
   rill_event event;
   float ms = 1.0f;

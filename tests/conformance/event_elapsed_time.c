@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* A timing event that is recorded and complete. */
+/* Returns a timing event that has been recorded and is complete. */
 static rill_event timed(const char *label) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_timing_event(label);
@@ -15,7 +15,7 @@ static rill_event timed(const char *label) {
 static float elapsed(rill_event start, rill_event end) {
   float ms = NAN;
   assert_ok(rill_event_elapsed_time(start, end, &ms));
-  assert_true(ms == ms); /* no NaN is left */
+  assert_true(ms == ms); /* ms is not left a NaN */
   return ms;
 }
 
@@ -44,7 +44,7 @@ static void refuses_null_out(void) {
   assert_fails(rill_event_elapsed_time(event, event, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* One of the two events is at fault: the call fails with this status, names that event, and sets ms to 0. */
+/* Checks that a bad event as either argument makes the call fail with this status, name that event, and set ms to 0. */
 static void fails_for_either(rill_event bad, const char *label, rill_status status) {
   rill_event good = timed("good");
   float ms = 1.0f;
@@ -101,7 +101,7 @@ static void needs_one_device(void) {
   assert_says("there");
 }
 
-/* C4.4: timing, then records, then completion, whichever of the two has which fault. */
+/* C4.4: timing is checked first, then records, then completion, for both events. */
 static void checks_its_conditions_in_order(void) {
   rill_stream stream = new_stream("stream");
   rill_event plain = new_event("without timing"), never = new_timing_event("not recorded");
@@ -125,7 +125,7 @@ static void is_zero_for_the_same_event(void) {
   assert_true(elapsed(event, event) == 0.0f);
 }
 
-/* C4.4, E20, E21, E23: a gap of at least 20 ms of the host lies inside; sign and sums hold. */
+/* C4.4, E20, E21, E23: the host waits at least 20 ms between the records; signs and sums are consistent. */
 static void measures_the_gap_with_its_sign(void) {
   rill_stream stream = new_stream("stream");
   rill_event start = new_timing_event("start"), middle = new_timing_event("middle"), end = new_timing_event("end");
@@ -148,7 +148,7 @@ static void measures_the_gap_with_its_sign(void) {
   assert_true(fabsf(elapsed(start, middle) + elapsed(middle, end) - ms) <= 0.01f + ms * 1e-4f);
 }
 
-/* The events may be recorded on two streams. */
+/* The events may be recorded on different streams. */
 static void measures_between_streams(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   rill_event start = new_timing_event("start"), end = new_timing_event("end");

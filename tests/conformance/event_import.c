@@ -1,4 +1,4 @@
-/* rill_event_import.  The CPU has no native events, and says so. */
+/* rill_event_import. The CPU has no native events and reports UNSUPPORTED. */
 #include "support/native.h"
 
 static rill_status import_on(rill_device device, uintptr_t native, const rill_import_options *options,
@@ -28,7 +28,7 @@ static rill_event import(uintptr_t native, const rill_import_options *options) {
   return event;
 }
 
-/* C4.5: it counts as recorded, and marks what its owner recorded. */
+/* C4.5: it is treated as recorded, and refers to the owner's last record. */
 static void marks_what_its_owner_recorded(void) {
   if (!native_available()) return;
   const uintptr_t native = native_event_create(dut.device);
@@ -54,7 +54,7 @@ static void marks_what_its_owner_recorded(void) {
   assert_becomes_ready(event);
 
   gate = gate_close(
-      stream); /* recorded again without rill's knowledge: the driver is always queried for an imported event */
+      stream); /* the driver is always queried for an imported event, because it can be recorded without rill */
   native_event_record(native, native_stream);
   assert_false(is_ready(event));
   gate_open(gate);
@@ -70,7 +70,7 @@ static void count_release(void *user, uintptr_t native) {
   releases += user == &releases;
 }
 
-/* C4.5, C3.3: once, inside the last release. */
+/* C4.5, C3.3: the function is called once, during the last release. */
 static void calls_release_once(void) {
   if (!native_available()) return;
   const uintptr_t native = native_event_create(dut.device);
@@ -85,7 +85,7 @@ static void calls_release_once(void) {
   native_event_destroy(native);
 }
 
-/* C4.5: rill records it like its own; an adopted event is destroyed with its handle. */
+/* C4.5: rill records the event like one of its own; an adopted event is destroyed with its handle. */
 static void adopts_and_records(void) {
   if (!native_available()) return;
   const rill_import_options options = { sizeof options, RILL_IMPORT_ADOPT, "adopted", NULL, NULL };

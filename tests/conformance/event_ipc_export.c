@@ -74,7 +74,7 @@ static void each_event_has_its_own_handle(void) {
   assert_memory_not_equal(&first, &second, sizeof first);
 }
 
-/* C4.5: it counts as recorded; it is complete until it is recorded. */
+/* C4.5: it is treated as recorded, and is complete until it is recorded. */
 static void counts_as_recorded(void) {
   rill_ipc_handle handle;
   bool recorded = false;
@@ -91,7 +91,7 @@ static void counts_as_recorded(void) {
   assert_completes(stream);
 }
 
-/* C3.8, C4.5: streams held for its first record are released. */
+/* C3.8, C4.5: streams that are held for its first record are released. */
 static void releases_streams_held_for_it(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
@@ -106,7 +106,8 @@ static void releases_streams_held_for_it(void) {
   assert_int_equal(dut.host[0], 3);
 }
 
-/* C4.2: its completion is not remembered, since others may record it; a record here is seen all the same. */
+/* C4.2: its completion is not cached, because other processes may record it; a record by this process is always seen.
+ */
 static void sees_later_records(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;

@@ -1,4 +1,4 @@
-/* rill_event_ipc_import, with a second process that imports what the first exports. */
+/* rill_event_ipc_import; a second process imports what the first one exports. */
 #include "ipc.h"
 
 static rill_event new_shared(void) {
@@ -47,7 +47,7 @@ static void refuses_memory(void) {
 
 /* ---- in two ---- */
 
-/* Waits on the device and on the host for what the exporter recorded. */
+/* The importer waits on the device and on the host for the exporter's record. */
 static void child_waits(void) {
   rill_ipc_handle handle;
   bool recorded = false;
@@ -72,14 +72,14 @@ static void child_waits(void) {
   assert_true(is_ready(event));
 }
 
-/* C4.5: the last of many. */
+/* C4.5: the importer waits for the last of many records. */
 static void waits_for_the_exporters_record(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
   struct peer *peer = peer_start("child_waits");
   rill_event event = new_shared();
   rill_stream stream = new_stream("stream");
-  peer_awaits(peer, 's'); /* it has started: that may take longer than a gate stays closed */
+  peer_awaits(peer, 's'); /* wait for its start, which may take longer than a gate stays closed */
   for (int i = 0; i < 100; i++) assert_ok(rill_stream_record_event(stream, event, 0));
   assert_completes(stream);
   struct gate *gate = gate_close(stream);
@@ -103,12 +103,12 @@ static void child_records(void) {
   peer_awaits(peer_parent(), 'o');
   gate_open(gate);
   assert_completes(stream);
-  assert_ok(rill_event_release(event)); /* I11: the exporter's stays */
+  assert_ok(rill_event_release(event)); /* I11: the exporter's event stays valid */
   peer_tell(peer_parent(), 'd');
   peer_awaits(peer_parent(), 'e');
 }
 
-/* C4.2, C4.5: a record by the importer is seen by the exporter, whatever was seen before. */
+/* C4.2, C4.5: the exporter sees a record by the importer, whatever it has seen before. */
 static void the_importer_can_record(void) {
   rill_ipc_handle handle;
   if (!shares_events()) return;
@@ -142,7 +142,7 @@ static void the_importer_can_record(void) {
 
 static void refuse_damaged(const rill_ipc_handle *damaged) { IMPORT_FAILS(damaged, RILL_ERROR_INVALID_ARGUMENT); }
 
-/* E36, E37, I4, I6: refuses every single damage; imports twice; an import is not exported. */
+/* E36, E37, I4, I6: the importer refuses every damaged handle, imports twice, and cannot export an import. */
 static void child_looks_closely(void) {
   rill_ipc_handle handle, out;
   peer_receive(peer_parent(), &handle, sizeof handle);
@@ -159,7 +159,8 @@ static void child_looks_closely(void) {
   assert_ok(rill_event_device(first, &device));
   assert_true(rill_device_equal(device, dut.device));
   assert_fails(rill_event_ipc_export(first, &out), RILL_ERROR_INVALID_ARGUMENT);
-  const bool twice = import_on(dut.device, &handle, &second) == RILL_OK; /* no driver promises it */
+  /* no driver guarantees that a second import succeeds */
+  const bool twice = import_on(dut.device, &handle, &second) == RILL_OK;
   if (twice) {
     keep_event_until_end(second);
     assert_false(rill_event_equal(first, second));
@@ -182,7 +183,8 @@ static void refuses_damaged_handles_and_imports_twice(void) {
   assert_true(is_ready(event));
 }
 
-/* Several threads open and release one handle; a driver that opens a handle only once at a time refuses with a text. */
+/* Several threads import and release one handle. A driver may allow only one import of a handle at a time; the refusal
+ * has a text. */
 static const char *imports_and_releases(unsigned index, void *shared) {
   (void)index;
   for (unsigned i = 0; i < scaled(200); i++) {
@@ -227,7 +229,7 @@ static void child_exports_and_ends(void) {
   peer_send(peer_parent(), &handle, sizeof handle);
 }
 
-/* I9: a driver may refuse the event of a process that has ended, or keep it; the call never crashes. */
+/* I9: a driver may refuse the event of a process that has ended, or keep it; the call must not crash. */
 static void survives_the_end_of_the_exporter(void) {
   rill_ipc_handle handle;
   rill_event event;

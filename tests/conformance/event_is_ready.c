@@ -20,7 +20,7 @@ static void becomes_true_when_the_work_is_done(void) {
   for (int i = 0; i < 100; i++) assert_true(is_ready(event));
 }
 
-/* C4.2, E6: the next record discards the remembered completion. */
+/* C4.2, E6: the next record discards the cached completion. */
 static void refers_to_the_last_record(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
@@ -67,7 +67,7 @@ static const char *asks_all_the_time(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C4.2: queries of another thread never make the event remember the wrong record. */
+/* C4.2: queries by other threads never cache the completion of the wrong record. */
 static void is_correct_while_other_threads_query(void) {
   struct race race = { .event = new_event("event"), .stream = new_stream("stream") };
   struct background *threads = start_threads(3, asks_all_the_time, &race);

@@ -19,13 +19,13 @@ static void is_true_from_the_first_record_on(void) {
   assert_false(is_recorded(event));
   struct gate *gate = gate_close(stream);
   assert_ok(rill_stream_record_event(stream, event, 0));
-  assert_true(is_recorded(event)); /* though not ready */
+  assert_true(is_recorded(event)); /* although it is not ready */
   gate_open(gate);
   assert_completes(stream);
   assert_true(is_recorded(event));
 }
 
-/* C1.1: a refused record does not count. */
+/* C1.1: a refused record does not make the event recorded. */
 static void ignores_failed_records(void) {
   rill_event event = new_event("event");
   assert_fails(rill_stream_record_event(new_stream("stream"), event, UINT32_MAX), RILL_ERROR_INVALID_ARGUMENT);

@@ -9,7 +9,7 @@ static uintptr_t native_of(rill_event event) {
   return native;
 }
 
-/* C4.5: 0 on the CPU; elsewhere one of its own, always the same. */
+/* C4.5: 0 on the CPU; on a GPU each event has its own handle, always the same. */
 static void each_event_has_its_own(void) {
   rill_event first = new_event("first"), second = new_event("second");
   if (!dut.gpu) {

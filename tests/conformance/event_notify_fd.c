@@ -15,13 +15,13 @@ static int new_eventfd(void) {
   return fd;
 }
 
-/* What has been added since the last time. */
+/* Returns the number of notifications since the last call. */
 static uint64_t take(int fd) {
   uint64_t count = 0;
   return read(fd, &count, sizeof count) == (ssize_t)sizeof count ? count : 0;
 }
 
-/* Until `count` have been added. */
+/* Waits until there are `count` notifications. */
 static void await(int fd, uint64_t count) {
   uint64_t got = 0;
   while (got < count) {
@@ -81,7 +81,7 @@ static void adds_one_for_each_call_when_the_point_is_reached(void) {
   (void)close(fd);
 }
 
-/* C4.7: later records do not matter, and the event may be released. */
+/* C4.7: later records have no effect, and the event may be released. */
 static void refers_to_the_point_at_the_call(void) {
   const int fd = new_eventfd();
   const rill_stream first = new_stream("first"), second = new_stream("second");
@@ -97,7 +97,7 @@ static void refers_to_the_point_at_the_call(void) {
   gate_open(later);
 }
 
-/* C4.7: an event that is not reached delays no other. */
+/* C4.7: an event that is not reached does not delay other notifications. */
 static void is_not_held_up_by_another_stream(void) {
   const int fd = new_eventfd(), other = new_eventfd();
   const rill_stream first = new_stream("first"), second = new_stream("second");
@@ -116,9 +116,9 @@ static void is_not_held_up_by_another_stream(void) {
   (void)close(other);
 }
 
-/* C4.7: it does not delay later work of the stream. */
+/* C4.7: a notification does not delay later work of the stream. */
 static void delays_no_work(void) {
-  const int fd = eventfd(UINT32_MAX, EFD_CLOEXEC); /* one whose write would block */
+  const int fd = eventfd(UINT32_MAX, EFD_CLOEXEC); /* a write to this descriptor would block */
   const uint64_t most = UINT64_MAX - 1 - UINT32_MAX;
   const rill_stream stream = new_stream("stream");
   const rill_event event = new_event("event");
@@ -134,7 +134,7 @@ static void delays_no_work(void) {
   const int next = new_eventfd();
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_ok(rill_event_notify_fd(event, next));
-  await(next, 1); /* nor does a full counter hold up the others */
+  await(next, 1); /* a full counter does not delay other notifications */
   uint64_t count = 0;
   assert_true(read(fd, &count, sizeof count) == (ssize_t)sizeof count);
   assert_true(count == UINT64_MAX - 1);
@@ -142,7 +142,7 @@ static void delays_no_work(void) {
   (void)close(next);
 }
 
-/* C4.7, C3.8: the record is queued; the point is reached when it has reached the driver and is done. */
+/* C4.7, C3.8: the record is queued; the point is reached when the record has been submitted and is complete. */
 static void waits_for_a_held_record(void) {
   const int fd = new_eventfd();
   const rill_stream held = new_stream("held"), other = new_stream("other");
@@ -192,7 +192,7 @@ static void refuses_a_captured_point(void) {
   (void)close(fd);
 }
 
-/* C4.7, C7.3: notification works during captures and breaks none. */
+/* C4.7, C7.3: notifications work during captures and invalidate none. */
 static void leaves_captures_alone(void) {
   const int fd = new_eventfd();
   const rill_stream stream = new_stream("stream"), capturing = new_stream("capturing");
@@ -238,7 +238,7 @@ static void notifies_only_the_parent_after_fork(void) {
   (void)close(fd);
 }
 
-/* C4.7, C8.3: in the order of the stream, whatever the order of the calls. */
+/* C4.7, C8.3: notifications arrive in stream order, whatever the order of the calls. */
 static void notifies_of_many_events(void) {
   enum { EVENTS = 200 };
   const int fd = new_eventfd();

@@ -7,7 +7,7 @@ static void refuses_invalid_handles(void) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails(rill_event_release((rill_event){ none[i] }), RILL_ERROR_INVALID_HANDLE);
   }
-  assert_ok(rill_stream_synchronize(stream)); /* unharmed */
+  assert_ok(rill_stream_synchronize(stream)); /* the stream is still usable */
 }
 
 /* C1.3 */
@@ -43,7 +43,7 @@ static void old_handles_stay_stale(void) {
   }
 }
 
-/* C1.3, E3: it returns at once, although the marked point has not been reached. */
+/* C1.3, E3: it returns immediately, although the record has not been reached. */
 static void does_not_wait_for_the_record(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");

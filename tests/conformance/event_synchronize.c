@@ -27,7 +27,7 @@ static void returns_when_the_work_is_done(void) {
   }
 }
 
-/* It waits for the marked point, not for later work of the stream. */
+/* It waits for the record, not for later work of the stream. */
 static void does_not_wait_for_later_work(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");

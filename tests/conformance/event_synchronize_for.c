@@ -12,7 +12,7 @@ static const uint64_t limits[] = { 0, 1, MILLISECOND, UINT64_C(1) << 63, UINT64_
 /* C4.3 */
 static void returns_at_once_when_ready(void) {
   rill_event event = new_event("event");
-  for (int round = 0; round < 2; round++) { /* never recorded, then complete */
+  for (int round = 0; round < 2; round++) { /* round 0: never recorded; round 1: complete */
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) assert_ok(rill_event_synchronize_for(event, limits[i]));
     assert_ok(rill_stream_record_event(new_stream("stream"), event, 0));
     assert_ok(rill_event_synchronize(event));
@@ -27,7 +27,7 @@ static rill_event event_of_kind(bool blocking_sync) {
   return event;
 }
 
-/* C3.10, C4.3: TIMEOUT, never early, and nothing is lost. */
+/* C3.10, C4.3: TIMEOUT, never too early, and a later wait succeeds. */
 static void times_out_no_earlier_than_asked(void) {
   const uint64_t pauses[] = { 0, 1, MILLISECOND, 20 * MILLISECOND };
   for (int kind = 0; kind < 2; kind++) {
@@ -54,7 +54,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Limits that overflow when added to a clock are long ones. */
+/* Time limits that would overflow when added to the clock are treated as long limits. */
 static void waits_with_every_long_limit(void) {
   for (size_t i = 3; i < sizeof limits / sizeof *limits; i++) {
     rill_stream stream = new_stream("stream");

@@ -7,7 +7,7 @@ struct notified {
   _Atomic uint32_t count;
   rill_status status;
   pthread_t thread;
-  rill_stream stream; /* to use from there, if it is not null */
+  rill_stream stream; /* stream that the function uses, unless it is null */
   uint32_t order[64];
 };
 
@@ -37,7 +37,7 @@ static void calls_on_another_thread(void) {
   struct notified notified = { .status = RILL_ERROR_INTERNAL };
   const rill_stream stream = new_stream("stream");
   const rill_event event = new_event("event");
-  assert_ok(rill_event_then(event, note, &notified)); /* never recorded */
+  assert_ok(rill_event_then(event, note, &notified)); /* an event that was never recorded */
   await(&notified, 1);
   assert_int_equal(notified.status, RILL_OK);
   assert_false(pthread_equal(notified.thread, pthread_self()));
@@ -88,7 +88,7 @@ static void note_order(void *user, rill_status status) {
   (void)atomic_fetch_add(&place->notified->count, 1);
 }
 
-/* C4.7: points of one stream in the order of their records. */
+/* C4.7: the functions for one stream are called in the order of the records. */
 static void calls_in_order(void) {
   struct notified notified = { .status = RILL_OK };
   struct place places[64];

@@ -12,7 +12,7 @@ static void counts_failed_calls(void) {
   assert_ok(rill_fill_async(stream, dut.memory, zeros, 4, 1));
   assert_int_equal(rill_fault_count(), 1);
   assert_ok(rill_stream_synchronize(stream));
-  assert_ok(rill_fault_set("fill@only here:1=not_ready")); /* for the next device */
+  assert_ok(rill_fault_set("fill@only here:1=not_ready")); /* a rule for the next device */
   assert_int_equal(rill_fault_count(), 0);
 }
 

@@ -1,4 +1,4 @@
-/* rill_fault_set: its grammar, and calls that fail by it on every backend */
+/* rill_fault_set: its grammar, and the calls that it makes fail on every backend */
 #include "support/testing.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void refuses_malformed_rules(void) {
   assert_fails(rill_fault_set(many), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("more than 32 rules");
   many[7 * 32] = '\0';
-  /* The earlier rules stay in force. */
+  /* earlier rules remain in force */
   rill_stream stream = new_stream("stream");
   assert_fails(rill_fill_async(stream, dut.memory, zeros, 4, 1), RILL_ERROR_TIMEOUT);
   set(many);
@@ -73,7 +73,7 @@ static void fails_the_nth_call(void) {
   rill_fault_clear();
 }
 
-/* Each call of a backend that a small program makes can fail, and its public function says so. */
+/* Each kind of backend call that a small program makes can fail, and the public function reports the failure. */
 static void fails_each_kind_of_call(void) {
   rill_stream stream = new_stream("stream"), made;
   rill_event event = new_event("event"), made_event;
@@ -102,7 +102,7 @@ static void fails_each_kind_of_call(void) {
   rill_fault_clear();
 }
 
-/* Core writes the text of an out-of-memory error; the text still says that the failure was injected. */
+/* Core writes the text of an out-of-memory error itself; the text must still say that the failure was injected. */
 static void failed_allocations_name_the_rule(void) {
   void *p;
   set("alloc:1+=out_of_memory");

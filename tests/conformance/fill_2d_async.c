@@ -4,7 +4,7 @@
 static const size_t sizes[] = { 1, 2, 4, 8, 16 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* All bytes of the first `size` are different from one another. */
+/* Makes a pattern whose first `size` bytes all differ. */
 static void make_pattern(unsigned char pattern[16]) {
   for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(0x11 * i + 3);
 }
@@ -35,7 +35,7 @@ static void refuses_invalid_pattern_sizes(void) {
   }
 }
 
-/* Every row must be aligned, so the pitch must be as well. */
+/* Every row must be aligned, so the pitch must be aligned as well. */
 static void refuses_rows_that_are_not_aligned(void) {
   rill_stream stream = new_stream("stream");
   const unsigned char pattern[16] = { 0 };
@@ -60,7 +60,7 @@ static void does_nothing_for_zero_patterns(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* C8 of the edge cases: also with one row. The text contains the numbers. */
+/* C8 of the edge cases, also for a single row. The text contains the numbers. */
 static void refuses_pitches_below_a_row(void) {
   rill_stream stream = new_stream("stream");
   const uint32_t pattern = 9;
@@ -98,7 +98,7 @@ static void refuses_sizes_that_overflow(void) {
     { SIZE_MAX, 1, 1, 2 },
     { SIZE_MAX, 1, SIZE_MAX, 1 },
     { SIZE_MAX, 1, SIZE_MAX, SIZE_MAX },
-    { SIZE_MAX - 15, 16, SIZE_MAX / 16 + 1, 1 }, /* 0, if cut to the width of size_t */
+    { SIZE_MAX - 15, 16, SIZE_MAX / 16 + 1, 1 }, /* 0, if truncated to the width of size_t */
     { 16, 8, SIZE_MAX / 8 + 1, 1 },
     { SIZE_MAX / 2 + 1, 4, 1, 3 },
     { 4, 4, 1, SIZE_MAX },
@@ -117,7 +117,7 @@ static void refuses_sizes_that_overflow(void) {
 }
 
 struct region {
-  size_t offset, gap, width, height; /* bytes between rows; patterns, rows */
+  size_t offset, gap, width, height; /* gap: bytes between rows; width: patterns per row; height: rows */
 };
 
 static const struct region regions[] = {
@@ -126,12 +126,13 @@ static const struct region regions[] = {
 };
 enum { REGIONS = sizeof regions / sizeof *regions };
 
-/* The bytes that a region takes with patterns of a size; the gap is a multiple of 16, so of every size. */
+/* Returns the pitch of a region for a pattern size; the gap is a multiple of 16, and therefore of every pattern size.
+ */
 static size_t pitch_of(const struct region *region, size_t size) {
   return (region->width * size + 15) / 16 * 16 + region->gap;
 }
 
-/* The expected contents of memory that held the guard. */
+/* Computes the expected contents of memory that was filled with the guard. */
 static void fill_by_loops(unsigned char *dst, const struct region *region, size_t size, const unsigned char *pattern) {
   for (size_t y = 0; y < region->height; y++) {
     for (size_t x = 0; x < region->width * size; x++) {
@@ -184,7 +185,7 @@ static void fills_regions_of_every_kind_of_memory(void) {
   }
 }
 
-/* A pattern of equal bytes, halves or words may take another way than one of different ones. */
+/* A pattern of equal bytes, halves or words may use another path than other patterns. */
 static void fills_with_patterns_that_repeat(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *dst = allocate_kind(DEVICE, PITCHED_BYTES), pattern[16];
@@ -199,7 +200,7 @@ static void fills_with_patterns_that_repeat(void) {
   free_kind(DEVICE, dst);
 }
 
-/* Enough to be shared among the CPU's workers: many short rows, and few long ones. */
+/* Large enough to be shared by the CPU's workers: many short rows, and few long ones. */
 static void fills_many_megabytes(void) {
   static const struct {
     size_t pitch, width, height;
@@ -227,11 +228,11 @@ static void fills_many_megabytes(void) {
   free_kind(PINNED, seen);
 }
 
-/* The pattern is read at the call, and the call does not wait for the stream: in all memory that rill knows.  A call
- * that waits would find the gate open, and the work done. */
+/* The pattern is read at the call, and the call does not wait for the stream, in all memory that rill knows. If the
+ * call waited, the gate would open and the work would be complete. */
 static void reads_the_pattern_at_the_call(void) {
   const int kinds[] = { PINNED, DEVICE, MANAGED };
-  const struct region *const filled[] = { &regions[6], &regions[8] }; /* rows of few patterns, and of many */
+  const struct region *const filled[] = { &regions[6], &regions[8] }; /* rows of few patterns, and rows of many */
   rill_stream stream = new_stream("stream");
   for (size_t k = 0; k < 3; k++) {
     if (!has_kind(kinds[k])) continue;
@@ -262,7 +263,7 @@ static void waits_on_a_held_stream(void) {
     set_guards(other, dst);
     make_pattern(pattern);
     assert_ok(rill_stream_wait_event(held, event, 0));
-    assert_ok(fill_region(held, dst, &regions[2], sizes[i], pattern)); /* one row is a fill of one dimension */
+    assert_ok(fill_region(held, dst, &regions[2], sizes[i], pattern)); /* one row, which is a fill of one dimension */
     assert_ok(fill_region(held, dst, &regions[6], sizes[i], pattern));
     memset(pattern, 0x43, sizeof pattern);
     assert_false(is_complete(held));
@@ -295,7 +296,7 @@ static void runs_in_stream_order(void) {
   assert_memory_equal(dut.host, expected, sizeof expected);
 }
 
-/* The native null stream uses the path of calls that need a current device. */
+/* On the vendor's null stream, calls need a current device. */
 static void fills_on_imported_streams(void) {
   if (!dut.gpu) return;
   rill_stream null_stream;

@@ -58,7 +58,7 @@ static void refuses_ranges_past_the_end(void) {
     assert_fails(rill_fill_async(stream, dut.memory, pattern, sizes[i], fits + 1), RILL_ERROR_OUT_OF_RANGE);
     assert_fails(rill_fill_async(stream, dut.host, pattern, sizes[i], fits + 1), RILL_ERROR_OUT_OF_RANGE);
     assert_fails(rill_fill_async(stream, dut.memory, pattern, sizes[i], SIZE_MAX), RILL_ERROR_OUT_OF_RANGE);
-    if (sizes[i] > 1) { /* a product that is 0, if cut to the width of size_t */
+    if (sizes[i] > 1) { /* a product that is 0 if truncated to the width of size_t */
       assert_fails(rill_fill_async(stream, dut.memory, pattern, sizes[i], SIZE_MAX / sizes[i] + 1),
                    RILL_ERROR_OUT_OF_RANGE);
     }
@@ -67,7 +67,7 @@ static void refuses_ranges_past_the_end(void) {
   assert_completes(stream);
 }
 
-/* All bytes of the first `size` are different from one another. */
+/* Makes a pattern whose first `size` bytes all differ. */
 static void make_pattern(unsigned char pattern[16]) {
   for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(0x11 * i + 3);
 }
@@ -108,8 +108,8 @@ static bool has_kind(uint32_t kind) {
   return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
 }
 
-/* Large fills may consist of pieces, each as long as all before it. The counts are one pattern less than several
- * pieces, exactly as many, one more, and an odd rest. */
+/* Large fills may be split into pieces, each as long as all previous pieces together. The counts are one pattern less
+ * than several pieces, exactly several pieces, one pattern more, and a count with an odd remainder. */
 static void fills_in_several_pieces(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   rill_stream stream = new_stream("stream");
@@ -129,8 +129,8 @@ static void fills_in_several_pieces(void) {
   }
 }
 
-/* In stream order, and without waiting for the stream: after a gate, which opens itself if the call waits, and on a
- * held stream (C3.8). */
+/* The fill runs in stream order, and the call does not wait for the stream: after a gate, which would open by itself if
+ * the call waited, and on a held stream (C3.8). */
 static void does_not_wait_for_the_stream(void) {
   enum { PATTERNS = 12345 };
   static unsigned char seen[PATTERNS * 16];
@@ -168,7 +168,7 @@ static void does_not_wait_for_the_stream(void) {
   }
 }
 
-/* A pattern of equal bytes or words may take another way than one of different ones. */
+/* A pattern of equal bytes or words may use another path than other patterns. */
 static void fills_with_patterns_that_repeat(void) {
   rill_stream stream = new_stream("stream");
   const unsigned char fills[] = { 0, 0xff, 0x80, 1 };

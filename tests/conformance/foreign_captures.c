@@ -1,5 +1,5 @@
-/* Captures of other code in the process, in global mode on another thread (C7.3): no rill call invalidates one, except
- * calls that wait for a whole device. The CPU has no such captures. */
+/* Captures that other code of the process has begun in global mode on another thread (C7.3). No rill call invalidates
+ * one, except calls that wait for a whole device. The CPU has no such captures. */
 #include "support/native.h"
 
 #include "gate.rill.h"
@@ -19,8 +19,8 @@ static struct {
   pthread_cond_t changed;
   enum request request;
   uintptr_t stream;
-  int code;   /* of the beginning */
-  bool valid; /* at the end */
+  int code;   /* result of beginning the capture */
+  bool valid; /* the capture was valid at its end */
 } owner = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void *own_captures(void *argument) {
@@ -161,11 +161,11 @@ static void count_call(void *user, rill_status status) {
 static rill_status call_host(void) {
   static unsigned calls;
   TRY(rill_stream_host_call(scene.stream, count_call, &calls));
-  TRY(rill_copy_async(scene.stream, scene.pinned, (char *)scene.pinned + BYTES / 2, BYTES / 2)); /* by the host */
+  TRY(rill_copy_async(scene.stream, scene.pinned, (char *)scene.pinned + BYTES / 2, BYTES / 2)); /* work of the host */
   return rill_stream_synchronize(scene.stream);
 }
 
-/* After a gate, so that the driver is queried. */
+/* Queries streams that a gate blocks, so that the driver is queried. */
 static rill_status ask_busy_streams(void) {
   bool out = true;
   struct gate *gate = gate_close(scene.stream);
@@ -236,7 +236,7 @@ static rill_status use_default_pool(void) {
   void *first = NULL, *second = NULL;
   TRY(rill_alloc_async(scene.stream, BYTES, &first));
   TRY(rill_free_async(scene.stream, first));
-  TRY(rill_alloc_async(scene.other, BYTES, &second)); /* memory that another stream freed */
+  TRY(rill_alloc_async(scene.other, BYTES, &second)); /* gets memory that another stream has freed */
   TRY(rill_memory_record_use(second, scene.stream));
   return rill_free_async(scene.other, second);
 }
@@ -331,8 +331,8 @@ static rill_status end_everything(void) {
 
 static rill_status synchronize_device(void) { return rill_device_synchronize(dut.device); }
 
-/* `waits`: for the device, or all devices, as a whole.  Such a call may be refused, and an unknown capture invalidated
- * by it. */
+/* `waits`: the call waits for a whole device or for all devices. Such a call may be refused, and may invalidate a
+ * capture that rill does not know. */
 static const struct call {
   const char *name;
   rill_status (*run)(void);
@@ -371,8 +371,7 @@ static const struct call {
   CALL(end_everything),
 };
 
-/* One call while the capture is under way; a refused call is repeated afterwards. Returns false if the call broke a
- * rule. */
+/* Makes one call during a capture; repeats a refused call afterwards. Returns false if the call broke a rule. */
 static bool check_call(const struct call *call, bool known) {
   begin_capture();
   spoil_last_error();
@@ -383,7 +382,7 @@ static bool check_call(const struct call *call, bool known) {
     print_error("%s: %s\n", call->name, rill_last_error_text());
     return false;
   }
-  /* With RILL_CHECK=memory rill_free waits for the device itself. */
+  /* with RILL_CHECK=memory rill_free itself waits for the device */
   if (!valid && !known && call->run == free_memory && rill_check_is_on("memory")) return true;
   if (!valid && (known || !refused)) print_error("%s broke the capture\n", call->name);
   if (refused) assert_ok(call->run());
@@ -405,12 +404,13 @@ static void check_all_calls(bool known) {
   assert_int_equal(failed, 0);
 }
 
-/* C7.3: on a stream that rill does not know. */
+/* C7.3: captures on a stream that rill does not know. */
 static void no_call_breaks_a_capture(void) {
   if (native_available()) check_all_calls(false);
 }
 
-/* C7.3: on a stream that rill knows: a call that would break the capture is refused before it reaches the driver. */
+/* C7.3: captures on a stream that rill knows: a call that would invalidate the capture is refused before it reaches the
+ * driver. */
 static void known_captures_are_never_broken(void) {
   if (native_available()) check_all_calls(true);
 }
@@ -433,7 +433,7 @@ static void its_stream_is_not_queried(void) {
   assert_fails(rill_stream_synchronize_for(capturing, 1000), RILL_ERROR_CAPTURE_ACTIVE);
   assert_fails(rill_device_synchronize(dut.device), RILL_ERROR_CAPTURE_ACTIVE);
   assert_says("theirs");
-  if (dut.second.id != 0) { /* some runtimes break the captures of all devices */
+  if (dut.second.id != 0) { /* some runtimes invalidate the captures of all devices */
     const rill_status status = rill_device_synchronize(dut.second);
     assert_true(status == RILL_OK || status == RILL_ERROR_CAPTURE_ACTIVE);
   }

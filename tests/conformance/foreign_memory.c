@@ -1,5 +1,6 @@
-/* Copies and fills of memory that other code has allocated with the vendor's own functions: rill does not know it, and
- * the driver decides what it is (C5.3). A CPU has only pageable memory, which other tests cover. */
+/* Copies and fills of memory that other code has allocated with the vendor's functions. rill does not know such memory,
+ * and the driver determines its kind (C5.3). On a CPU only pageable memory is unknown to rill, which other tests cover.
+ */
 #include "pitched.h"
 #include "support/native.h"
 
@@ -25,7 +26,7 @@ static const struct {
   struct box box;
 } copies[] = { { copy_line, { 3, 0, 0, 5, 0, 0, 4097, 1, 1 } }, { copy_rows, { 3, 170, 0, 1, 190, 0, 133, 101, 1 } } };
 
-/* Rill knows nothing of it. */
+/* rill does not know the memory */
 static void is_unknown_to_rill(void) {
   if (!native_available()) return;
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
@@ -37,7 +38,7 @@ static void is_unknown_to_rill(void) {
   }
 }
 
-/* C5.3: from and to every kind of rill memory. */
+/* C5.3: copies from and to every kind of rill's memory. */
 static void copies_in_every_direction(void) {
   if (!native_available()) return;
   rill_stream stream = new_stream("stream");
@@ -61,8 +62,8 @@ static void copies_in_every_direction(void) {
   }
 }
 
-/* C3.8: a stream that is held leaves such memory to the driver too: it may be the device's own, which the host must not
- * touch, or pinned, which is read when its turn comes. */
+/* C3.8: on a held stream the driver also determines the kind of such memory. It may be device memory, which the host
+ * must not access, or pinned memory, which is read when the copy runs. */
 static void copies_on_a_held_stream(void) {
   if (!native_available()) return;
   rill_stream other = new_stream("other");
@@ -88,8 +89,8 @@ static void copies_on_a_held_stream(void) {
   }
 }
 
-/* C6 of the edge cases: memory pinned by other code is pinned, so the source is read when the copy runs, also on a held
- * stream. */
+/* C6 of the edge cases: memory pinned by other code is treated as pinned, so the source is read when the copy runs,
+ * also on a held stream. */
 static void a_pinned_source_is_read_in_stream_order(void) {
   if (!native_available()) return;
   uint32_t *theirs = (uint32_t *)(void *)foreign(FOREIGN_PINNED);
@@ -168,7 +169,7 @@ static void large_fills_do_not_wait(void) {
   }
 }
 
-/* C5.3, C1.1: the driver refuses an access past the end of the memory, and nothing is changed. */
+/* C5.3, C1.1: the driver refuses an access past the end of the memory, and no memory changes. */
 static void fills_past_the_end_do_nothing(void) {
   if (!native_available()) return;
   static unsigned char seen[PITCHED_BYTES];

@@ -10,7 +10,7 @@ static void does_nothing_for_null(void) {
   assert_says("rill_device_count");
 }
 
-/* C1.6, M7: a pointer that is not an allocation of rill. */
+/* C1.6, M7: refuses a pointer that is not an allocation of rill. */
 static void refuses_foreign_pointers(void) {
   int local = 0;
   void *heap = malloc(64);
@@ -21,7 +21,7 @@ static void refuses_foreign_pointers(void) {
   free(heap);
 }
 
-/* C1.6, M8: a pointer inside an allocation; and its end, which is outside. */
+/* C1.6, M8: refuses a pointer inside an allocation, and a pointer to its end, which is outside. */
 static void refuses_interior_pointers(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
@@ -57,7 +57,7 @@ static void waits_for_submitted_work(void) {
     const uint32_t value = 60 + i;
     uint32_t *p;
     assert_ok(RILL_NEW(dut.device, kinds[i], BYTES / sizeof *p, &p));
-    /* A driver may load its own code at the first fill of a size, and wait for running kernels to do so. */
+    /* a driver may load its own code at the first fill of a size, and wait for running kernels to do so */
     assert_ok(rill_fill_async(stream, p, &value, sizeof value, BYTES / sizeof *p));
     assert_completes(stream);
     struct gate *gate = gate_close(stream);
@@ -71,7 +71,7 @@ static void waits_for_submitted_work(void) {
   }
 }
 
-/* C5.1: memory of a pool is not handed out again before that. */
+/* C5.1: memory of a pool is not reused before that. */
 static void pool_memory_waits_for_submitted_work(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -93,8 +93,8 @@ static void pool_memory_waits_for_submitted_work(void) {
   assert_ok(rill_free(next));
 }
 
-/* C3.8, C5.1: held work cannot be waited for, so the free of memory it may use is deferred. Each kind of work that
- * names its memory finds it unchanged. */
+/* C3.8, C5.1: rill_free cannot wait for held work, so it defers the free of memory that the work may use. For each kind
+ * of work that names the memory, the memory stays unchanged. */
 static void memory_of_held_work_is_deferred(void) {
   const uint32_t value = 21;
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
@@ -117,7 +117,7 @@ static void memory_of_held_work_is_deferred(void) {
   }
 }
 
-/* The free of pool memory is also deferred: no one else gets it meanwhile. */
+/* The free of pool memory is also deferred, and nothing else gets the memory meanwhile. */
 static void pool_memory_of_held_work_is_deferred(void) {
   enum { BYTES = 1 << 20 };
   const uint32_t value = 22, wrong = 23;
@@ -161,7 +161,7 @@ static void memory_of_held_host_calls_is_deferred(void) {
   assert_int_equal(dut.host[0], 33);
 }
 
-/* Held streams of other devices use pinned memory as their own, and device memory as a peer's. */
+/* Held streams of other devices can use pinned memory, and device memory as a peer's. */
 static void held_work_of_other_devices_defers_it(void) {
   needs_second_device();
   const uint32_t value = 8;
@@ -187,8 +187,8 @@ static void held_work_of_other_devices_defers_it(void) {
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* C3.8: deferred memory is bounded; past the bound allocation fails, not the free, and the text says what to do. Once
- * the work is submitted, the memory is available again. */
+/* C3.8: deferred memory is bounded. Past the bound the allocation fails, not the free, and the text says what to do.
+ * Once the work is submitted, the memory is available again. */
 static void deferred_memory_is_bounded(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
@@ -196,9 +196,10 @@ static void deferred_memory_is_bounded(void) {
   void *p = NULL;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
   const size_t bytes = (size_t)total_bytes / 8;
-  (void)mallopt(M_PERTURB, 0); /* most of the host's memory: not to be written, as MALLOC_PERTURB_ would have it */
+  /* these allocations use most of the host's memory, so MALLOC_PERTURB_ must not write it */
+  (void)mallopt(M_PERTURB, 0);
   assert_ok(rill_stream_wait_event(held, event, 0));
-  assert_ok(rill_stream_host_call(held, do_nothing, NULL)); /* may use anything */
+  assert_ok(rill_stream_host_call(held, do_nothing, NULL)); /* a host call may use any memory */
   unsigned rounds = 0;
   rill_status status = RILL_OK;
   for (; rounds < 8 && status == RILL_OK; rounds++) {
@@ -254,7 +255,7 @@ static void only_one_of_many_threads_frees(void) {
   }
 }
 
-/* C5.1, C3.8: work of a held stream on another device may still use it. */
+/* C5.1, C3.8: work of a held stream on another device may still use the memory. */
 static void waits_for_held_work_of_another_device(void) {
   needs_second_device();
   rill_stream held = new_stream_on(dut.second, "held"), other = new_stream_on(dut.second, "other");
@@ -270,7 +271,8 @@ static void waits_for_held_work_of_another_device(void) {
     assert_ok(rill_stream_wait_event(held, event, 0));
     assert_ok(rill_copy_async(held, dut.host, memory, 4));
     assert_ok(rill_free(memory));
-    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&again)); /* at the old address, if that was freed */
+    /* gets the old address if the memory was freed */
+    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&again));
     assert_ok(rill_fill_async(here, again, &(uint32_t){ 1 }, sizeof value, 1024));
     assert_completes(here);
     assert_ok(rill_stream_record_event(other, event, 0));

@@ -52,8 +52,8 @@ static void refuses_streams_of_other_backends(void) {
   assert_ok(rill_free_async(stream, p));
 }
 
-/* M11, M19: memory freed on another stream is not handed to the first stream before the other stream reaches the
- * free. */
+/* M11, M19: memory freed on another stream is not reused on the first stream before the other stream reaches the free.
+ */
 static void frees_on_another_stream(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   void *first, *second;
@@ -128,7 +128,8 @@ static void only_one_of_many_threads_frees(void) {
   }
 }
 
-/* C5.1: rill_free does not wait for a held stream, and the memory is not reused before that stream has finished. */
+/* C5.1: rill_free does not wait for a held stream, and the memory is not reused before the stream's work has finished.
+ */
 static void frees_while_a_stream_is_held(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");

@@ -26,7 +26,7 @@ static void refuses_bad_handles(void) {
   assert_null(a_pointer);
 }
 
-/* G31: the memory exists at every launch, whether a node frees it or not. */
+/* G31: the memory exists during every launch, whether a node frees it or not. */
 static void memory_serves_all_launches(void) {
   rill_graph graph = new_graph();
   rill_graph_node allocated, node;
@@ -90,7 +90,7 @@ static void launches_before_an_update_keep_it(void) {
   assert_fails(rill_graph_instantiate(other, &second), RILL_ERROR_UNSUPPORTED);
   gate_open(gate);
   assert_completes(stream);
-  assert_ok(rill_graph_launch(exec, stream)); /* with the new memory alone */
+  assert_ok(rill_graph_launch(exec, stream)); /* this launch uses only the new memory */
   assert_completes(stream);
   assert_ok(rill_graph_update(exec, other));
   assert_ok(rill_graph_instantiate(graph, &second));

@@ -55,8 +55,8 @@ static void runs_in_its_place(void) {
   assert_int_equal(dut.host[0], 2 * TIMES);
 }
 
-/* Independent parts of a child, added out of order, are joined in its node; an empty child is a node that does
- * nothing. */
+/* Independent parts of a child, added in any order, are joined in its node; an empty child is a node that does nothing.
+ */
 static void joins_its_parts(void) {
   rill_graph child = new_graph(), empty = new_graph(), graph = new_graph();
   rill_graph_node reads[2], writes[2], last;

@@ -53,7 +53,7 @@ static void reads_its_source_at_each_launch(void) {
   }
 }
 
-/* As many bytes as several workers or engines share. */
+/* A size that is divided among several workers or engines. */
 static void copies_large_sizes(void) {
   enum { MUCH = 5 << 20 };
   rill_graph graph = new_graph();

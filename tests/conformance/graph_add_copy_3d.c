@@ -1,7 +1,7 @@
 /* rill_graph_add_copy_3d */
 #include "graphs.h"
 
-/* Two slices of two rows of one cell: rows are two cells apart, slices eight. */
+/* Returns a copy of two slices, each of two rows of one cell; rows are two cells apart, slices eight. */
 static rill_copy_3d of_cells(void) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   copy.dst = dut.host;

@@ -52,7 +52,7 @@ static void refuses_cycles(void) {
   assert_says("node 8 does not come after node 2");
 }
 
-/* G20: a duplicate edge, and an edge that others make redundant. */
+/* G20: a duplicate edge, and an edge that other edges make redundant. */
 static void accepts_redundant_edges(void) {
   rill_graph graph = new_graph();
   size_t edges = 0;
@@ -92,7 +92,7 @@ struct edges {
   bool after[MODEL_NODES][MODEL_NODES]; /* [to][from] */
 };
 
-/* The next of fixed random numbers, below `limit`. */
+/* Returns the next number below `limit` of a fixed random sequence. */
 static unsigned pick(uint64_t *state, unsigned limit) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   return (unsigned)(*state >> 33) % limit;
@@ -141,7 +141,8 @@ static void expect_edges(const struct edges *e) {
   }
 }
 
-/* Nodes after several others, some named twice, edges to few nodes and to all, some taken away again, and cycles. */
+/* Adds nodes that depend on several others, some of them named twice; adds edges to few nodes and to all, removes some,
+ * and tries to close cycles. */
 static void edges_match_a_model(void) {
   uint64_t state = 20;
   for (unsigned round = 0; round < 8; round++) {
@@ -153,7 +154,8 @@ static void edges_match_a_model(void) {
       const unsigned choice = pick(&state, 16);
       if (choice == 0) favourite = pick(&state, e.count);
       unsigned to = choice % 2 == 0 ? favourite : pick(&state, e.count);
-      if (round % 2 == 0 && from > to) { /* in the order of the nodes, where nothing is searched for cycles */
+      /* in even rounds edges follow the order of the nodes, so no search for cycles is needed */
+      if (round % 2 == 0 && from > to) {
         const unsigned larger = from;
         from = to;
         to = larger;

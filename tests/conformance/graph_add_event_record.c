@@ -22,7 +22,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_add_event_record(graph, NULL, 0, cached, &node), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.2, G30: recorded by each launch, for streams that wait for it. */
+/* C7.2, G30: each launch records the event, for streams that wait for it. */
 static void marks_a_point_of_each_launch(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("stream"), waiter = new_stream("waiter");
@@ -47,7 +47,7 @@ static void marks_a_point_of_each_launch(void) {
   assert_becomes_ready(event);
 }
 
-/* C3.8: it counts as a first record. */
+/* C3.8: a launch is also a first record. */
 static void releases_streams_that_are_held(void) {
   rill_graph graph = new_graph();
   rill_stream held = new_stream("held");
@@ -76,12 +76,12 @@ static void measures_the_time(void) {
     float ms = -1;
     run_exec(exec);
     assert_ok(rill_event_elapsed_time(start, end, &ms));
-    assert_true(ms > 0.4f); /* the clock of a GPU may be a quarter off */
+    assert_true(ms > 0.4f); /* a GPU's clock may deviate by a quarter */
   }
 }
 
-/* C7.2: nodes that record one event, with an edge between them or without.  It marks one of them: which one is
- * unspecified, but both come after the write. */
+/* C7.2: several nodes record one event, with or without an edge between them. The event refers to one of these records;
+ * which one is unspecified, but all of them come after the write. */
 static void marks_one_of_several_points(void) {
   for (unsigned ordered = 0; ordered < 2; ordered++) {
     rill_graph graph = new_graph();

@@ -31,7 +31,7 @@ static void checks_the_pattern(void) {
   assert_fails(rill_graph_add_fill(graph, NULL, 0, dut.memory, &word, 4, SIZE_MAX / 2, &node), RILL_ERROR_OUT_OF_RANGE);
 }
 
-/* C5.3, C7.1: patterns of all sizes, taken at the call. */
+/* C5.3, C7.1: patterns of all sizes, which are copied at the call. */
 static void fills_with_each_size(void) {
   for (size_t size = 1; size <= 16; size *= 2) {
     unsigned char pattern[16];

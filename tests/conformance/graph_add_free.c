@@ -16,7 +16,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_after("rill_graph_add_free", add_after);
 }
 
-/* G31: memory of the graph, once. */
+/* G31: memory of the graph can be freed once. */
 static void frees_memory_of_the_graph_once(void) {
   rill_graph graph = new_graph(), other = new_graph();
   rill_graph_node allocated, node;
@@ -38,7 +38,8 @@ static void frees_memory_of_the_graph_once(void) {
   assert_ok(rill_free_async(stream, outside));
 }
 
-/* Some of many, in any order, between other nodes; and a graph that has them as a child knows them, too. */
+/* Frees some of many allocations in any order, between other nodes. A graph that has this graph as a child also knows
+ * its allocations. */
 static void frees_some_of_many(void) {
   enum { MOST = 300 };
   rill_graph graph = new_graph(), parent = new_graph();

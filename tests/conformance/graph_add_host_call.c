@@ -23,7 +23,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_add_host_call(graph, NULL, 0, NULL, NULL, &node), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.1, H6: once for each launch. */
+/* C7.1, H6: it runs once for each launch. */
 static void runs_once_for_each_launch(void) {
   enum { LAUNCHES = 50 };
   unsigned calls = 0;

@@ -32,7 +32,7 @@ static void refuses_bad_handles(void) {
   assert_fails_in("rill_graph_add_kernel", add(graph, NULL, 0, store_kernel(), NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C6.5: what a launch refuses, with the same words; nothing is added. */
+/* C6.5: it refuses the same launches as rill_stream_launch, with the same texts, and adds nothing. */
 static void checks_the_launch(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
@@ -58,7 +58,7 @@ static void checks_the_launch(void) {
   assert_int_equal(count, 0);
 }
 
-/* C7.1: arguments are taken at the call, and the node keeps its kernel. */
+/* C7.1: arguments are copied at the call, and the node keeps a reference to its kernel. */
 static void copies_its_arguments_at_the_call(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
@@ -78,7 +78,7 @@ static void copies_its_arguments_at_the_call(void) {
   assert_int_equal(dut.host[0], 31);
 }
 
-/* C7.1: a chain of kernels, each after the one before. */
+/* C7.1: a chain of kernels runs in order. */
 static void runs_after_what_it_depends_on(void) {
   enum { LENGTH = 200 };
   rill_graph graph = new_graph();

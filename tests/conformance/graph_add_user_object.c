@@ -46,7 +46,7 @@ static void is_released_once(void) {
   assert_int_equal(atomic_load(&released), OBJECTS);
 }
 
-/* It is attached to the graph: it appears in no list, and does not change the shape of the graph. */
+/* A user object is attached to the graph, but it is not listed as a node and does not change the shape of the graph. */
 static void is_not_a_node(void) {
   start_counting();
   rill_graph graph = new_graph(), other = new_graph();
@@ -66,7 +66,8 @@ static void is_not_a_node(void) {
   assert_int_equal(atomic_load(&released), 1);
 }
 
-/* Adds to a graph that a capture creates, and to one that a capture extends, whether its nodes stay or not. */
+/* Attaches objects to a graph that a capture creates, and to a graph that a capture extends, whether the captured nodes
+ * remain or not. */
 static void is_added_during_a_capture(void) {
   start_counting();
   rill_stream stream = new_stream("capturing");
@@ -95,7 +96,7 @@ static void is_added_during_a_capture(void) {
   assert_int_equal(atomic_load(&released), 3);
 }
 
-/* A capture in which an execution object is launched keeps its user objects; an aborted capture does not. */
+/* A capture of a graph launch keeps the user objects of the execution object; an aborted capture does not. */
 static void captured_launches_keep_it(void) {
   start_counting();
   rill_stream stream = new_stream("capturing");
@@ -112,7 +113,7 @@ static void captured_launches_keep_it(void) {
   assert_ok(rill_stream_capture_abort(stream));
   assert_ok(rill_graph_exec_release(exec));
   assert_int_equal(atomic_load(&released), 0);
-  assert_ok(rill_graph_release(captured)); /* `into` is still there */
+  assert_ok(rill_graph_release(captured)); /* the objects of `into` have not been released */
   assert_int_equal(atomic_load(&released), 1);
 }
 
@@ -164,7 +165,7 @@ static void an_update_releases_it(void) {
   assert_int_equal(atomic_load(&others), 0);
   rill_graph third = new_graph();
   add_write(third, NULL, 0, 0, 3);
-  assert_ok(rill_graph_update(exec, third)); /* no launch is under way */
+  assert_ok(rill_graph_update(exec, third)); /* no launch is in progress */
   assert_int_equal(atomic_load(&others), 1);
   assert_ok(rill_graph_release(third));
   assert_ok(rill_graph_exec_release(exec));

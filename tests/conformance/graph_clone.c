@@ -12,8 +12,8 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_clone(graph, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* G35: the same nodes in the same order with the same edges, also where edges lead backwards; each graph is changed
- * independently. */
+/* G35: the clone has the same nodes in the same order with the same edges, including edges that lead backwards; each
+ * graph is changed independently. */
 static void copies_the_graph(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node read = add_read(graph, NULL, 0, 0), write = add_write(graph, NULL, 0, 0, 7), nodes[8], from[8], to[8];
@@ -31,7 +31,7 @@ static void copies_the_graph(void) {
   assert_ok(rill_graph_get_edges(copy, from, to, &count));
   assert_int_equal(count, 1);
   assert_true(from[0].id == nodes[1].id && to[0].id == nodes[0].id);
-  assert_fails(rill_graph_add_edge(copy, nodes[0], nodes[1]), RILL_ERROR_INVALID_ARGUMENT); /* a cycle */
+  assert_fails(rill_graph_add_edge(copy, nodes[0], nodes[1]), RILL_ERROR_INVALID_ARGUMENT); /* would close a cycle */
   assert_ok(rill_graph_release(graph));
   dut.host[0] = 0;
   run_graph(copy);
@@ -39,7 +39,7 @@ static void copies_the_graph(void) {
   assert_ok(rill_graph_release(copy));
 }
 
-/* Nodes of the two graphs are changed independently. */
+/* Execution objects of the two graphs are changed independently. */
 static void has_execution_objects_of_its_own(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), copied;
@@ -55,13 +55,13 @@ static void has_execution_objects_of_its_own(void) {
   assert_int_equal(dut.host[0], 2);
   run_exec(first);
   assert_int_equal(dut.host[0], 1);
-  assert_ok(rill_graph_update(second, graph)); /* they have one shape */
+  assert_ok(rill_graph_update(second, graph)); /* both graphs have the same shape */
   run_exec(second);
   assert_int_equal(dut.host[0], 1);
   assert_ok(rill_graph_release(copy));
 }
 
-/* C7.1: both share the memory of the graph. */
+/* C7.1: both graphs share the graph's memory. */
 static void shares_memory(void) {
   rill_graph graph = new_graph(), copy;
   rill_graph_node node;
@@ -71,7 +71,7 @@ static void shares_memory(void) {
   assert_ok(rill_graph_clone(graph, &copy));
   rill_graph_exec first = new_exec(graph);
   assert_fails(rill_graph_instantiate(copy, &second), RILL_ERROR_UNSUPPORTED);
-  assert_says("memory of its own");
+  assert_says("the graph owns memory");
   assert_ok(rill_graph_exec_release(first));
   assert_ok(rill_graph_release(graph));
   run_graph(copy);

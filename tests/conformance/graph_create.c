@@ -15,7 +15,7 @@ static void refuses_null_out(void) {
   assert_fails(rill_graph_create(dut.device, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.1, G12: a graph without nodes can be launched, and orders like any other work. */
+/* C7.1, G12: a graph without nodes can be launched, and is ordered like any other work. */
 static void creates_an_empty_graph(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("stream");

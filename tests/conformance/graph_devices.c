@@ -1,5 +1,5 @@
-/* A graph is of one device (C1.8): objects of another device are refused on every way into a graph, with both devices
- * in the text, and the graph, the capture and the streams stay usable. */
+/* A graph belongs to one device (C1.8). Objects of another device are refused wherever they could enter a graph, with
+ * both devices in the text, and the graph, the capture and the streams stay usable. */
 #include "graphs.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void says_both_devices(const char *what) {
   for (int i = 0; i < 2; i++) assert_says(names[i]);
 }
 
-/* `what`: the object of the other device, in the text. */
+/* `what`: the name of the other device's object in the text */
 #define refused(call, what)                      \
   do {                                           \
     assert_fails(call, RILL_ERROR_WRONG_DEVICE); \
@@ -65,7 +65,7 @@ static void refuses_nodes(void) {
   end_scene();
 }
 
-/* C3.6: as a stream does. */
+/* C3.6: waits are accepted, as on a stream. */
 static void waits_for_events_of_another_device(void) {
   const rill_event_options options = RILL_EVENT_OPTIONS_INIT;
   rill_event event;
@@ -89,7 +89,7 @@ static void waits_for_events_of_another_device(void) {
   end_scene();
 }
 
-/* C5.3: as a stream does, in any direction. */
+/* C5.3: copies are accepted in any direction, as on a stream. */
 static void copies_memory_of_another_device(void) {
   uint32_t *far;
   rill_graph_node write, copy;
@@ -161,7 +161,7 @@ static void refuses_foreign_work_in_captures(void) {
   end_scene();
 }
 
-/* The alternative of docs/guides/GRAPHS.md: one graph for each device, ordered by events around their launches. */
+/* The alternative from docs/guides/GRAPHS.md: one graph for each device, with events that order their launches. */
 static void graphs_of_two_devices_are_ordered_by_events(void) {
   uint32_t *far;
   rill_graph_node node;

@@ -15,7 +15,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_execs("rill_graph_exec_is_enabled", is_enabled_of);
 }
 
-/* C7.1: of each execution object. */
+/* C7.1: each execution object has its own setting. */
 static void returns_what_was_set(void) {
   const rill_graph graph = new_graph();
   rill_graph_node empty;

@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_exec_native_graph(exec, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* One for each object, the same every time; none on the cpu. */
+/* On a GPU each object has its own, always the same; on the cpu there is none. */
 static void each_object_has_its_own(void) {
   rill_graph graph = new_graph();
   add_write(graph, NULL, 0, 0, 1);

@@ -4,7 +4,7 @@
 static rill_graph_node live;
 static rill_kernel other;
 
-/* Adds 1 to a counter, or writes 5 to it. */
+/* Adds a kernel node that adds 1 to a counter; its replacement writes 5 to it. */
 static rill_graph_node add_counter(rill_graph graph) { return add_increment(graph, NULL, 0, dut.host, "count"); }
 
 static rill_status replace(uint64_t id) {
@@ -23,7 +23,7 @@ static void refuses_bad_handles(void) {
                RILL_ERROR_INVALID_HANDLE);
 }
 
-/* C7.1: later launches run the other kernel, earlier ones the first. */
+/* C7.1: later launches run the other kernel, earlier launches the first. */
 static void launches_another_kernel(void) {
   const rill_graph graph = new_graph();
   const rill_stream stream = new_stream("stream");
@@ -42,12 +42,12 @@ static void launches_another_kernel(void) {
   assert_ok(rill_graph_exec_set_kernel_arg(exec, live, 1, &seven, sizeof seven));
   run_exec(exec);
   assert_int_equal(dut.host[0], 7);
-  assert_ok(rill_graph_update(exec, graph)); /* the first kernel again */
+  assert_ok(rill_graph_update(exec, graph)); /* restores the first kernel */
   run_exec(exec);
   assert_int_equal(dut.host[0], 8);
 }
 
-/* C7.1: what a launch refuses leaves the node as it was. */
+/* C7.1: an invalid launch is refused and leaves the node unchanged. */
 static void checks_the_launch(void) {
   const rill_graph graph = new_graph();
   const rill_graph_node fill = add_write(graph, NULL, 0, 0, 1);

@@ -22,7 +22,7 @@ static void refuses_other_kinds(void) {
   assert_fails(rill_graph_exec_set_enabled(exec, elsewhere, false), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C7.1: only kernels, launched before: the hardest case for a driver. */
+/* C7.1: a graph of kernels that has been launched before, which is the hardest case for a driver. */
 static void disables_a_kernel(void) {
   const rill_graph graph = new_graph();
   const rill_graph_node first = add_increment(graph, NULL, 0, dut.host, "first");
@@ -91,7 +91,7 @@ static void keeps_the_order(void) {
   assert_int_equal(dut.host[1], 1);
 }
 
-/* C7.1: an update resets single changes. */
+/* C7.1: an update discards single changes. */
 static void an_update_enables_all(void) {
   const rill_graph graph = new_graph();
   const rill_graph_node write = add_write(graph, NULL, 0, 0, 3);

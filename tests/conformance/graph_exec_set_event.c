@@ -36,7 +36,7 @@ static bool is_recorded(rill_event event) {
   return recorded;
 }
 
-/* C7.1: later launches record the other one. */
+/* C7.1: later launches record the new event. */
 static void records_another_event(void) {
   const rill_event first = new_event("first");
   const rill_graph graph = make(first);
@@ -57,7 +57,7 @@ static void records_another_event(void) {
   assert_becomes_ready(other);
 }
 
-/* C7.1: later launches wait for the other one. */
+/* C7.1: later launches wait for the new event. */
 static void waits_for_another_event(void) {
   const rill_graph graph = new_graph();
   const rill_event first = new_event("first"), second = new_event("second");
@@ -69,7 +69,7 @@ static void waits_for_another_event(void) {
   struct gate *gate = gate_close(gated);
   assert_ok(rill_stream_record_event(gated, first, 0));
   assert_ok(rill_graph_exec_set_event(exec, wait, second));
-  assert_ok(rill_graph_launch(exec, stream)); /* the second one was never recorded */
+  assert_ok(rill_graph_launch(exec, stream)); /* the new event was never recorded */
   assert_completes(stream);
   assert_ok(rill_graph_exec_set_event(exec, wait, first));
   assert_ok(rill_graph_launch(exec, stream));

@@ -44,8 +44,8 @@ static void changes_pattern_and_place(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1: a pattern that needs several driver nodes replaces one that needs a single node, and back; earlier launches
- * keep their pattern, and later launches run after them. */
+/* C7.1: a pattern that needs several driver nodes replaces one that needs a single node, and the reverse. Earlier
+ * launches keep their pattern, and later launches run after them. */
 static void changes_size_while_launches_are_pending(void) {
   const uint32_t word = 7;
   new_write_and_read();

@@ -26,7 +26,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_execs("rill_graph_exec_set_host_call", set);
 }
 
-/* C7.1: later launches call the other function, earlier ones the first. */
+/* C7.1: later launches call the new function, earlier launches the first. */
 static void calls_another_function(void) {
   const rill_graph graph = make();
   const rill_graph_node fill = add_write(graph, NULL, 0, 0, 1);

@@ -21,7 +21,7 @@ static void refuses_bad_handles(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1: shape and arguments. */
+/* C7.1: changes the shape and the arguments. */
 static void changes_a_launch(void) {
   rill_graph_node node;
   rill_graph graph = make(&node);
@@ -34,7 +34,7 @@ static void changes_a_launch(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* G24: values that a launch refuses leave the node unchanged. */
+/* G24: an invalid launch leaves the node unchanged. */
 static void checks_the_launch(void) {
   rill_graph_node node, fill;
   rill_graph graph = make(&node);
@@ -52,7 +52,7 @@ static void checks_the_launch(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C6.4: with other constants. */
+/* C6.4: changes the constants. */
 static void changes_constants(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
@@ -75,7 +75,8 @@ static void changes_constants(void) {
   assert_fails(rill_graph_exec_set_kernel_arg(exec, node, 0, &out, sizeof out), RILL_ERROR_UNSUPPORTED);
 }
 
-/* C7.1: a launch with constants comes after one without, which a driver may have as another shape of graph. */
+/* C7.1: a launch with constants runs after one without, although the driver may need a graph of another shape for it.
+ */
 static void constants_come_after_launches_without(void) {
   rill_graph graph = new_graph();
   rill_graph_node node;
@@ -92,7 +93,8 @@ static void constants_come_after_launches_without(void) {
   launch.constants = &constant;
   launch.constant_count = 1;
   const rill_status status = rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(dut.host, offset));
-  if (status != RILL_OK) assert_int_equal(status, RILL_ERROR_UNSUPPORTED); /* then the launch is as before */
+  /* if the change is refused, the launch is as before */
+  if (status != RILL_OK) assert_int_equal(status, RILL_ERROR_UNSUPPORTED);
   assert_ok(rill_graph_launch(exec, second));
   assert_fails(rill_stream_synchronize_for(second, 20000000), RILL_ERROR_TIMEOUT);
   gate_open(gate);

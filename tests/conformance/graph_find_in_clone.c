@@ -36,7 +36,7 @@ static void finds_only_copies(void) {
   assert_int_equal(out.id, nodes[1].id);
   assert_fails(rill_graph_find_in_clone(copy, later, &out), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_graph_find_in_clone(graph, first, &out), RILL_ERROR_NOT_FOUND);
-  assert_fails(rill_graph_find_in_clone(again, first, &out), RILL_ERROR_NOT_FOUND); /* the clone of a clone */
+  assert_fails(rill_graph_find_in_clone(again, first, &out), RILL_ERROR_NOT_FOUND); /* not in a clone of the clone */
   assert_ok(rill_graph_release(copy));
   assert_ok(rill_graph_release(again));
 }

@@ -18,7 +18,7 @@ static rill_graph_node_params read_node(rill_graph graph, rill_graph_node node) 
   return params;
 }
 
-/* What is not read stays as it was. */
+/* Reads the parameters of the first node, and checks that a failed call leaves `params` unchanged. */
 static rill_status read_first(rill_graph graph, const rill_graph_node *nodes, size_t count) {
   rill_graph_node_params params = RILL_GRAPH_NODE_PARAMS_INIT;
   params.arg_count = 7;
@@ -80,7 +80,7 @@ static void reads_kernels(void) {
   assert_int_equal(launch.attribute_count, 0);
   assert_int_equal(launch.constant_count, 0);
   assert_string_equal(launch.label, "of a name");
-  params = read_node(graph, node); /* without room for anything */
+  params = read_node(graph, node); /* without room for arguments */
   assert_int_equal(params.arg_count, 1);
   assert_null(params.launch);
 }
@@ -102,7 +102,7 @@ static void counts_attributes(void) {
   assert_ok(rill_graph_get_node_params(graph, node, &params));
   assert_int_equal(launch.attribute_count, 1);
   assert_null(launch.attributes);
-  /* which cannot be written back as it is, so that nothing is lost silently */
+  /* writing the parameters back as they are is refused, so that nothing is lost silently */
   assert_fails_in("rill_graph_set_node_params", rill_graph_set_node_params(graph, node, &params),
                   RILL_ERROR_INVALID_ARGUMENT);
   params.launch = NULL;
@@ -177,7 +177,7 @@ static void reads_all_other_kinds(void) {
     assert_ok(rill_graph_add_event_wait(graph, NULL, 0, lost, &node));
     assert_int_equal(read_node(graph, node).event.id, lost.id);
     assert_ok(rill_event_release(lost));
-    params = read_node(graph, node); /* only the node refers to it, no handle exists */
+    params = read_node(graph, node); /* the node has the only reference; no handle exists */
     assert_int_equal(params.kind, RILL_NODE_EVENT_WAIT);
     assert_int_equal(params.event.id, 0);
   }
@@ -189,7 +189,7 @@ static void reads_all_other_kinds(void) {
   }
 }
 
-/* Also reads nodes while a capture adds to the graph. */
+/* Reads nodes while a capture adds to the graph. */
 static void reads_during_captures(void) {
   rill_graph graph = new_graph();
   rill_stream stream = new_stream("captures");

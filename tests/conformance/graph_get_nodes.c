@@ -15,7 +15,7 @@ static void refuses_bad_handles(void) {
   assert_int_equal(count, 0);
 }
 
-/* G35: with too little room, and with more than enough. */
+/* G35: with too little room, and with more room than needed. */
 static void lists_as_many_as_fit(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3], listed[5] = { { 0 } };

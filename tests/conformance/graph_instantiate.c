@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_instantiate(graph, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* G21: each has the values it was created with and its own changes. */
+/* G21: each object has the values with which it was created, and its own changes. */
 static void creates_independent_objects(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1);

@@ -29,7 +29,7 @@ static void applies_its_label(void) {
   assert_ok(rill_graph_exec_release(exec));
 }
 
-/* G31: launch after launch of a graph that does not free what it allocates, asked for or not. */
+/* G31: a graph that does not free its memory can be launched repeatedly, with or without the option. */
 static void launches_again_without_frees(void) {
   for (int asked = 0; asked < 2; asked++) {
     rill_graph graph = new_graph();

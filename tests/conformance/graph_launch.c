@@ -59,7 +59,7 @@ static void orders_by_edges(void) {
   }
 }
 
-/* C7.1: a node runs after all its predecessors, whichever is the slowest. */
+/* C7.1: a node runs after all of its predecessors, whichever is the slowest. */
 static void waits_for_every_predecessor(void) {
   enum { BEFORE = 3 };
   const rill_kernel wait = new_kernel(&gate_bundle, "wait_for_flag");
@@ -92,7 +92,7 @@ static void waits_for_every_predecessor(void) {
   }
 }
 
-/* Nodes that no path connects run at the same time: each of two kernels waits for the other. */
+/* Nodes that no path connects can run concurrently: each of two kernels waits for the other. */
 static void runs_independent_nodes_at_once(void) {
   rill_graph graph = new_graph();
   const rill_kernel set = new_kernel(&gate_bundle, "set_flag"), wait = new_kernel(&gate_bundle, "wait_for_flag");
@@ -116,7 +116,7 @@ static void serializes_launches_on_several_streams(void) {
   rill_graph graph = new_graph();
   rill_stream streams[STREAMS];
   for (int i = 0; i < STREAMS; i++) streams[i] = new_stream("one of several");
-  /* each copies the counter and stores the copy plus one: an overlap would lose counts */
+  /* each launch copies the counter and then stores the copy plus one, so an overlap would lose counts */
   rill_graph_node last = RILL_NULL_GRAPH_NODE;
   for (int i = 0; i < NODES; i++) {
     assert_ok(rill_graph_add_copy(graph, &last, i > 0 ? 1 : 0, dut.host + 1, dut.host, 4, &last));
@@ -144,7 +144,8 @@ static void can_be_launched_many_times(void) {
   assert_int_equal(dut.host[1], rounds);
 }
 
-/* C3.8: on a held stream the launch is queued; until then the object is neither changed nor launched elsewhere. */
+/* C3.8: on a held stream the launch is queued; until it is submitted the object can be neither changed nor launched
+ * elsewhere. */
 static void waits_on_a_held_stream(void) {
   rill_graph graph = new_graph();
   rill_stream held = new_stream("held");
@@ -183,7 +184,7 @@ static const char *launch_and_change(unsigned index, void *user) {
   return NULL;
 }
 
-/* C1.7, G22: several threads on one object are served one after another. */
+/* C1.7, G22: several threads launch one object; the launches run one after another. */
 static void serves_several_threads(void) {
   struct shared shared;
   rill_graph graph = new_graph();

@@ -33,7 +33,7 @@ static void returns_the_kind_of_each_node(void) {
   }
 }
 
-/* Of ten thousand nodes each is found by its own handle, none by another, and all are stale with the graph. */
+/* Each of ten thousand nodes is found only by its own handle, and all handles become stale with the graph. */
 static void distinguishes_nodes(void) {
   enum { NODES = 10000 };
   static rill_graph_node nodes[NODES], listed[NODES];

@@ -1,8 +1,8 @@
-/* Graphs with pageable memory (C5.3, C7.1): a copy reads its source when it runs and has written its destination before
- * later nodes run, whatever kind of memory either is in. */
+/* Graphs with pageable memory (C5.3, C7.1): a copy reads its source when it runs, and has written its destination
+ * before later nodes run, for every kind of memory. */
 #include "graphs.h"
 
-enum { LARGE = (9 << 20) + 5 }; /* more than a backend may want to stage at once */
+enum { LARGE = (9 << 20) + 5 }; /* larger than a backend stages in one piece */
 
 static void *need(void *p) {
   assert_non_null(p);
@@ -54,7 +54,7 @@ static void reads_what_an_earlier_host_call_has_written(void) {
   assert_ok(rill_graph_add_host_call(graph, NULL, 0, write_next, cells, &node));
   node = add_copy(graph, &node, dut.memory, cells->cell, sizeof cells->cell);
   node = add_copy(graph, &node, dut.host, dut.memory, sizeof cells->cell);
-  node = add_copy(graph, &node, dut.host + 4, cells->cell, sizeof cells->cell); /* to pinned memory */
+  node = add_copy(graph, &node, dut.host + 4, cells->cell, sizeof cells->cell); /* copies on to pinned memory */
   rill_graph_exec exec = new_exec(graph);
   for (uint32_t launch = 1; launch < 5; launch++) {
     run_exec(exec);
@@ -107,8 +107,8 @@ static void writes_before_later_work_of_the_stream(void) {
 
 static bool is_row_byte(size_t i, size_t pitch, size_t width) { return i % pitch < width; }
 
-/* `rows` has rows of a pitch of `pitch`, which came from rows with a pitch of `from_pitch` that are new_bytes of
- * `seed`; between them there is 0. */
+/* Checks `rows`, whose pitch is `pitch`: the rows have the bytes that new_bytes makes from `seed` with the pitch
+ * `from_pitch`, and the gaps are 0. */
 static void assert_rows(const unsigned char *rows, size_t size, size_t pitch, size_t from_pitch, size_t width,
                         unsigned seed) {
   for (size_t i = 0; i < size; i++) {
@@ -139,7 +139,7 @@ static void keeps_the_gaps_between_rows(void) {
   free(by_device);
 }
 
-/* A box of pageable memory to the device and back, and to pageable memory at once. */
+/* Copies a box of pageable memory to the device and back, and directly to pageable memory. */
 static void copies_boxes(const size_t size[3], size_t pitch, size_t slice) {
   const size_t bytes = slice * size[2], packed = size[0] * size[1] * size[2];
   rill_stream stream = new_stream("captures");
@@ -175,14 +175,14 @@ static void copies_boxes(const size_t size[3], size_t pitch, size_t slice) {
 static void copies_three_dimensions(void) {
   needs_graphs();
   copies_boxes((size_t[]){ 24, 5, 3 }, 40, 240);
-  copies_boxes((size_t[]){ 24, 5, 3 }, 40, 250); /* no multiple of the pitch */
+  copies_boxes((size_t[]){ 24, 5, 3 }, 40, 250); /* the slice pitch is not a multiple of the row pitch */
 }
 
 static void copies_large_boxes(void) {
   needs_graphs();
-  copies_boxes((size_t[]){ 1000, 300, 17 }, 1024, 1024 * 310);        /* several slices at once */
-  copies_boxes((size_t[]){ 3000, 1700, 2 }, 3001, 3001 * 1700);       /* several rows */
-  copies_boxes((size_t[]){ (4 << 20) + 3, 2, 1 }, 5 << 20, 10 << 20); /* a part of a row */
+  copies_boxes((size_t[]){ 1000, 300, 17 }, 1024, 1024 * 310);        /* several slices in one piece */
+  copies_boxes((size_t[]){ 3000, 1700, 2 }, 3001, 3001 * 1700);       /* several rows in one piece */
+  copies_boxes((size_t[]){ (4 << 20) + 3, 2, 1 }, 5 << 20, 10 << 20); /* less than a row in one piece */
 }
 
 static void copies_more_than_is_staged_at_once(void) {
@@ -223,7 +223,7 @@ static void launches_on_two_streams_do_not_overlap(void) {
   free(cell);
 }
 
-/* From pageable to other pageable memory, to pinned memory and back. */
+/* Changes the copy to other pageable memory, to pinned memory, and back. */
 static void changes_one_copy(void) {
   rill_graph graph = new_graph();
   uint32_t *const cells = need(calloc(4, sizeof *cells));
@@ -266,7 +266,7 @@ static void a_change_leaves_earlier_launches_alone(void) {
   free(cells);
 }
 
-/* A launch in a capture makes nodes of the object's steps, which outlive it. */
+/* Capturing a launch creates nodes from the object's steps; the nodes outlive the object. */
 static void is_launched_in_a_capture(void) {
   rill_graph graph = new_graph(), captured;
   rill_stream stream = new_stream("captures");

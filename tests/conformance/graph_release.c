@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
   assert_fails_in("rill_graph_release", release(graph.id), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C7.1, G28: the execution object keeps everything it needs, and node handles still identify its nodes. */
+/* C7.1, G28: the execution object keeps everything that it needs, and node handles still identify its nodes. */
 static void leaves_execution_objects_as_they_are(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 5), again;

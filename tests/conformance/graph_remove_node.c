@@ -30,7 +30,7 @@ static void assert_counts(rill_graph graph, size_t nodes, size_t edges) {
   assert_int_equal(count, edges);
 }
 
-/* The node before it and the one after it are not connected. */
+/* Removing a node does not connect its predecessor and its successor. */
 static void removes_its_edges(void) {
   rill_graph graph = new_graph();
   rill_graph_node first = add_write(graph, NULL, 0, 0, 5), middle = add_write(graph, &first, 1, 0, 6), nodes[2];
@@ -42,7 +42,7 @@ static void removes_its_edges(void) {
   assert_ok(rill_graph_get_nodes(graph, nodes, &count));
   assert_int_equal(nodes[0].id, first.id);
   assert_int_equal(nodes[1].id, last.id);
-  assert_ok(rill_graph_add_edge(graph, last, first)); /* with the node it was a cycle */
+  assert_ok(rill_graph_add_edge(graph, last, first)); /* would have closed a cycle before the removal */
   assert_ok(rill_graph_remove_edge(graph, last, first));
   assert_ok(rill_graph_add_edge(graph, first, last));
   run_graph(graph);
@@ -72,7 +72,7 @@ static void its_handle_becomes_stale(void) {
   assert_fails(rill_graph_exec_set_fill(exec, gone, dut.memory, &zero, sizeof zero, 1), RILL_ERROR_STALE_HANDLE);
   assert_fails(rill_stream_capture_begin_to_graph(stream, graph, &gone, 1, RILL_CAPTURE_RELAXED),
                RILL_ERROR_STALE_HANDLE);
-  for (int i = 0; i < 200; i++) { /* no node that is added later gets the handle */
+  for (int i = 0; i < 200; i++) { /* no node that is added later gets the same handle */
     assert_ok(rill_graph_add_empty(graph, NULL, 0, &node));
     assert_int_not_equal(node.id, gone.id);
     assert_ok(rill_graph_remove_node(graph, node));
@@ -82,7 +82,7 @@ static void its_handle_becomes_stale(void) {
   assert_ok(rill_graph_release(clone));
 }
 
-/* Existing objects still do the removed node's work; handles of other nodes still identify their steps and copies. */
+/* Existing objects still run the removed node; handles of other nodes still identify their steps and copies. */
 static void leaves_objects_and_clones_alone(void) {
   rill_graph graph = new_graph(), clone;
   rill_graph_node first = add_write(graph, NULL, 0, 0, 1), second = add_write(graph, NULL, 0, 1, 2), copy, nodes[4];
@@ -118,7 +118,7 @@ static void leaves_objects_and_clones_alone(void) {
   assert_ok(rill_graph_release(clone));
 }
 
-/* Kernels, events and user code that a node keeps are released with it, unless an execution object keeps them. */
+/* Removing a node releases its kernel, event and user function's data, unless an execution object keeps them. */
 static void releases_what_the_node_kept(void) {
   rill_graph graph = new_graph();
   rill_graph_node nodes[3];
@@ -155,9 +155,9 @@ static void refuses_memory_and_captures(void) {
   if (p != NULL) assert_fails(rill_graph_add_free(graph, NULL, 0, p, &node), RILL_ERROR_NOT_FOUND);
 }
 
-/* Captures add nodes to a graph whose node numbers have gaps, and the nodes are removed again. */
+/* Captures add nodes to a graph whose node numbers have gaps; the nodes are then removed. */
 static void works_beside_captures(void) {
-  enum { NODES = 50 }; /* each has a cell of its own: with gaps, they are not ordered */
+  enum { NODES = 50 }; /* each node has its own cell, because nodes after a gap are not ordered */
   rill_graph graph = new_graph(), same;
   rill_stream stream = new_stream("captures");
   rill_graph_node nodes[NODES];

@@ -70,7 +70,7 @@ static void changes_fills_and_copies(void) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   assert_ok(rill_graph_set_node_params(graph, write, &params));
   params = (rill_graph_node_params)RILL_GRAPH_NODE_PARAMS_INIT;
-  assert_fails(rill_graph_set_node_params(graph, read, &params), RILL_ERROR_INVALID_ARGUMENT); /* no copy */
+  assert_fails(rill_graph_set_node_params(graph, read, &params), RILL_ERROR_INVALID_ARGUMENT); /* not a copy node */
   copy.dst = dut.host + 3;
   copy.src = dut.memory + 1;
   copy.width = copy.dst_pitch = copy.src_pitch = sizeof *dut.host;
@@ -96,7 +96,7 @@ static void changes_kernels(void) {
   add_read(graph, &node, 1, 0);
   add_read(graph, &node, 1, 1);
 
-  arg = (rill_arg){ &cell, sizeof cell }; /* another argument, the same shape */
+  arg = (rill_arg){ &cell, sizeof cell }; /* another argument with the same shape */
   params.args = &arg;
   params.arg_count = 1;
   assert_ok(rill_graph_set_node_params(graph, node, &params));
@@ -104,13 +104,13 @@ static void changes_kernels(void) {
   assert_int_equal(dut.host[0], 0);
   assert_int_equal(dut.host[1], 1);
 
-  params = (rill_graph_node_params)RILL_GRAPH_NODE_PARAMS_INIT; /* another shape, the same argument */
+  params = (rill_graph_node_params)RILL_GRAPH_NODE_PARAMS_INIT; /* another shape with the same argument */
   params.launch = &launch;
   assert_ok(rill_graph_get_node_params(graph, node, &params));
   assert_string_equal(launch.label, "first");
   launch.grid.x = 3;
   launch.label = "second";
-  assert_int_equal(params.arg_count, 1); /* which says nothing where args is NULL */
+  assert_int_equal(params.arg_count, 1); /* which is ignored if args is NULL */
   assert_ok(rill_graph_set_node_params(graph, node, &params));
   run_graph(graph);
   assert_int_equal(dut.host[1], 4);
@@ -126,7 +126,7 @@ static void changes_kernels(void) {
   assert_fails(rill_graph_set_node_params(graph, node, &params), RILL_ERROR_INVALID_ARGUMENT);
   params.launch = NULL;
   params.kernel = step;
-  assert_fails(rill_graph_set_node_params(graph, node, &params), RILL_ERROR_INVALID_ARGUMENT); /* no launch */
+  assert_fails(rill_graph_set_node_params(graph, node, &params), RILL_ERROR_INVALID_ARGUMENT); /* not a launch */
   launch = rill_launch_1d(1, 1);
   params.launch = &launch;
   assert_ok(rill_graph_set_node_params(graph, node, &params));

@@ -1,11 +1,11 @@
-/* Every operation on graphs, with graphs of no node and of one: ordering of launches and lifetimes do not depend on the
- * number of nodes (C7.1). */
+/* Every operation on graphs, with graphs of no node and of one node: the order of launches and the lifetimes do not
+ * depend on the number of nodes (C7.1). */
 #include "graphs.h"
 
 #include <rill/capture.h>
 #include <rill/graph_compose.h>
 
-enum { SIZES = 2 }; /* 0 and 1 */
+enum { SIZES = 2 }; /* graphs with 0 nodes and with 1 node */
 
 static rill_graph graph_of(unsigned nodes) {
   rill_graph graph = new_graph();
@@ -48,7 +48,8 @@ static void graphs_are_released_while_they_run(void) {
     struct gate *gate = gate_close(stream);
     assert_ok(rill_graph_launch(exec, stream));
     release(exec, graph);
-    for (int i = 0; i < 10; i++) assert_ok(rill_graph_release(graph_of(0))); /* each call may destroy what it can */
+    /* each call may destroy some retired objects */
+    for (int i = 0; i < 10; i++) assert_ok(rill_graph_release(graph_of(0)));
     gate_open(gate);
     assert_completes(stream);
     assert_int_equal(dut.host[0], nodes);
@@ -109,7 +110,7 @@ static void graph_launches_are_held(void) {
   }
 }
 
-/* Number of nodes and edges of `graph`. */
+/* Checks the number of nodes and edges of `graph`. */
 static void assert_count(rill_graph graph, size_t expected) {
   size_t count = 0, edges = 0, size = 0;
   assert_ok(rill_graph_get_nodes(graph, NULL, &count));

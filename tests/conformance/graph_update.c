@@ -15,7 +15,7 @@ static void refuses_bad_handles(void) {
   assert_ok(rill_graph_release(live_graph));
 }
 
-/* A graph of three nodes. */
+/* Creates a graph of three nodes. */
 static rill_graph make(uint32_t value, rill_graph_node nodes[3]) {
   rill_graph graph = new_graph();
   nodes[0] = add_write(graph, NULL, 0, 0, value);
@@ -24,7 +24,7 @@ static rill_graph make(uint32_t value, rill_graph_node nodes[3]) {
   return graph;
 }
 
-/* C7.1: everything in the other graph is applied, and earlier single changes are discarded. */
+/* C7.1: all parameters of the other graph are applied, and earlier single changes are discarded. */
 static void applies_another_graph(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), other = make(20, others);
@@ -39,14 +39,14 @@ static void applies_another_graph(void) {
   run_exec(exec);
   assert_int_equal(dut.host[0], 21);
   assert_int_equal(dut.host[3], 1);
-  /* its own graph's node handles still apply */
+  /* node handles of its own graph still identify its nodes */
   assert_ok(rill_graph_exec_set_kernel_arg(exec, nodes[2], 0, &elsewhere, sizeof elsewhere));
   run_exec(exec);
   assert_int_equal(dut.host[3], 2);
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1: every node is taken from the other graph, including the last, however many there are. */
+/* C7.1: every node is changed, including the last one, however many there are. */
 static void changes_every_node(void) {
   enum { NODES = 150 };
   const size_t counts[] = { 1, 2, 16, 17, NODES };
@@ -73,7 +73,7 @@ static void changes_every_node(void) {
   assert_ok(rill_free(cells));
 }
 
-/* G24: another shape is refused, with the node and the reason, and the object stays usable. */
+/* G24: a graph of another shape is refused, with the node and the reason in the text, and the object stays usable. */
 static void refuses_another_shape(void) {
   rill_graph_node nodes[3], others[3];
   rill_graph graph = make(10, nodes), more = make(11, others), kind = new_graph(), edges = new_graph(), order;
@@ -133,7 +133,7 @@ static void changes_only_later_launches(void) {
   assert_ok(rill_graph_release(other));
 }
 
-/* G25: a graph that a capture adds to is not complete. */
+/* G25: a graph is incomplete while a capture adds to it. */
 static void refuses_an_unfinished_graph(void) {
   rill_graph_node nodes[3];
   rill_graph graph = make(10, nodes), other = new_graph(), captured;

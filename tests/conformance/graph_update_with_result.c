@@ -32,7 +32,7 @@ static void refused(rill_graph_exec exec, rill_graph graph, uint32_t reason, ril
   assert_ok(rill_graph_release(graph));
 }
 
-/* G24: reports the first node that differs, and how. */
+/* G24: reports the first node that differs, and the difference. */
 static void names_the_node_and_the_reason(void) {
   rill_graph graph = new_graph(), other;
   rill_graph_node write = add_write(graph, NULL, 0, 0, 1), node, first;
@@ -81,7 +81,7 @@ static void says_that_nothing_was_refused(void) {
   assert_int_equal(dut.host[0], updates ? 2 : 1);
 }
 
-/* Memory of a graph that another execution object has. */
+/* The memory of the graph is in use by another execution object. */
 static void refuses_memory_of_other_objects(void) {
   rill_graph graphs[2];
   rill_graph_node nodes[2];

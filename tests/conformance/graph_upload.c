@@ -14,7 +14,7 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_upload(exec, RILL_NULL_STREAM), RILL_ERROR_INVALID_HANDLE);
 }
 
-/* G32, C1.8: OK, or what the driver lacks. */
+/* G32, C1.8: succeeds, or reports what the driver lacks. */
 static void comes_before_launches(void) {
   rill_graph graph = new_graph();
   rill_graph_node write = add_write(graph, NULL, 0, 0, 9);

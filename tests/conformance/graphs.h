@@ -1,4 +1,4 @@
-/* What the tests of graphs share. */
+/* Shared by the tests of graphs. */
 #ifndef RILL_TESTS_CONFORMANCE_GRAPHS_H
 #define RILL_TESTS_CONFORMANCE_GRAPHS_H
 
@@ -50,7 +50,7 @@ static inline void run_graph(rill_graph graph) {
   assert_ok(rill_graph_exec_release(exec));
 }
 
-/* A node that writes `value` to cell `cell` of dut.memory, and one that copies that to dut.host. */
+/* Adds a node that writes `value` to cell `cell` of dut.memory, and a node that copies the cell to dut.host. */
 static inline rill_graph_node add_write(rill_graph graph, const rill_graph_node *after, size_t count, unsigned cell,
                                         uint32_t value) {
   rill_graph_node node;
@@ -64,7 +64,7 @@ static inline rill_graph_node add_read(rill_graph graph, const rill_graph_node *
   return node;
 }
 
-/* A node that adds 1 to a cell of dut.host, by `threads` threads. */
+/* Adds a node that adds 1 to a cell of dut.host in each of `threads` threads. */
 static inline rill_graph_node add_increment(rill_graph graph, const rill_graph_node *after, size_t count,
                                             unsigned *counter, const char *label) {
   rill_kernel kernel = new_kernel(&gate_bundle, "increment");
@@ -75,7 +75,7 @@ static inline rill_graph_node add_increment(rill_graph graph, const rill_graph_n
   return node;
 }
 
-/* Invalid handles of graphs, execution objects and nodes. */
+/* Checks that invalid handles of graphs, execution objects and nodes are refused. */
 static inline void refuses_bad_handle(const char *api, rill_status (*call)(uint64_t id), uint64_t live) {
   const uint64_t bad[] = { 0, 1, UINT64_MAX, dut.device.id, live | 0xffffffff, live ^ (UINT64_C(0x800000) << 32) };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -100,7 +100,7 @@ static inline void refuses_bad_execs(const char *api, rill_status (*call)(uint64
 
 /* ---- bad nodes ---- */
 
-/* A function of a graph and of its nodes, the first of which is bad. */
+/* Calls a function with a graph and nodes of it, the first of which is invalid. */
 typedef rill_status (*node_call)(rill_graph graph, const rill_graph_node *nodes, size_t count);
 
 enum { DOT_BYTES = 2000 };
@@ -110,7 +110,7 @@ static inline void read_dot(rill_graph graph, char *text) {
   assert_true(size <= DOT_BYTES);
 }
 
-/* The call fails, names the node and changes nothing of the graph. */
+/* Checks that the call fails, names the node, and does not change the graph. */
 static inline void refuses_node(const char *api, node_call call, rill_graph graph, uint64_t id, rill_status status) {
   const rill_graph_node node = { id };
   char before[DOT_BYTES], after[DOT_BYTES], number[24];
@@ -122,7 +122,7 @@ static inline void refuses_node(const char *api, node_call call, rill_graph grap
   assert_string_equal(before, after);
 }
 
-/* Nodes that do not exist, or no longer. */
+/* Checks that nodes which do not exist, or no longer exist, are refused. */
 static inline void refuses_dead_nodes(const char *api, node_call call) {
   enum { MANY = 70 };
   rill_graph graph = new_graph(), other = new_graph();
@@ -151,7 +151,7 @@ static inline void refuses_dead_nodes(const char *api, node_call call) {
   refuses_node(api, call, graph, foreign.id, RILL_ERROR_STALE_HANDLE);
 }
 
-/* The same, and nodes of another graph. */
+/* Checks the same, and that nodes of another graph are refused. */
 static inline void refuses_bad_nodes(const char *api, node_call call) {
   rill_graph graph = new_graph(), other = new_graph();
   char numbers[2][24];
@@ -163,7 +163,7 @@ static inline void refuses_bad_nodes(const char *api, node_call call) {
   for (int i = 0; i < 2; i++) assert_says(numbers[i]);
 }
 
-/* Of the `after` that every function has which adds a node: call(graph, after, count). */
+/* Checks the parameter `after` of a function that adds a node, by call(graph, after, count). */
 static inline void refuses_bad_after(const char *api, node_call call) {
   rill_graph graph = new_graph();
   assert_fails_in(api, call(graph, NULL, 1), RILL_ERROR_INVALID_ARGUMENT);

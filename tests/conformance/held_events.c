@@ -1,4 +1,4 @@
-/* Meaning of events while streams are held for them, or while their record is queued on a held stream (C3.8). */
+/* The state of events while streams are held for them, or while their record is queued on a held stream (C3.8). */
 #include "support/native.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 static void record(rill_stream stream, rill_event event) { assert_ok(rill_stream_record_event(stream, event, 0)); }
 static void wait_for(rill_stream stream, rill_event event) { assert_ok(rill_stream_wait_event(stream, event, 0)); }
 
-/* A stream that waits for an event which nobody has recorded, and another to record it on. */
+/* A stream that waits for an event which was never recorded, and a second stream on which it can be recorded. */
 struct scene {
   rill_stream held, other;
   rill_event event;
@@ -34,7 +34,8 @@ static void a_queued_wait_keeps_the_point_of_a_recorded_event(void) {
   wait_for(s.held, recorded);
   read_cell(s.held, 0);
   struct gate *gate_of_later = gate_close(later);
-  record(later, recorded); /* from here on the event marks that point; the queued wait keeps the first one */
+  /* from here on the event refers to this record; the queued wait still refers to the first one */
+  record(later, recorded);
   record(s.other, s.event);
   assert_becomes_ready(before);
   assert_false(is_complete(s.held));
@@ -50,10 +51,10 @@ static void a_queued_wait_keeps_the_point_of_a_recorded_event(void) {
   assert_becomes_ready(recorded);
 }
 
-/* Recorded again and again while waits for it are queued: each wait keeps its own point. */
+/* An event is recorded repeatedly while waits for it are queued; each wait refers to its own record. */
 static void each_queued_wait_keeps_its_own_point(void) {
   enum { MOST = 12 };
-  const unsigned rounds = dut.gpu ? 3 : MOST; /* more streams may share a queue of the hardware */
+  const unsigned rounds = dut.gpu ? 3 : MOST; /* with more streams, several may share a hardware queue */
   struct scene s = hold();
   rill_stream writers[MOST];
   struct gate *gates[MOST];
@@ -78,13 +79,13 @@ static void each_queued_wait_keeps_its_own_point(void) {
   assert_completes(s.held);
   assert_becomes_ready(event);
   struct gate *gate = gate_close(s.other);
-  record(s.other, event); /* from here on an ordinary event */
+  record(s.other, event); /* from here on an ordinary recorded event */
   assert_false(is_ready(event));
   gate_open(gate);
   assert_becomes_ready(event);
 }
 
-/* C4.4: the time is that of the last record, wherever it was made. */
+/* C4.4: the elapsed time is that of the last records, wherever they were made. */
 static void times_are_of_the_last_record(void) {
   struct scene s = hold();
   rill_event start = new_timing_event("start"), end = new_timing_event("end");
@@ -94,7 +95,7 @@ static void times_are_of_the_last_record(void) {
   assert_fails(rill_event_elapsed_time(start, end, &ms), RILL_ERROR_NOT_READY);
   wait_for(s.held, start);
   let_pass_ns(3 * MILLISECOND);
-  record(s.other, start); /* while a wait for its first record is queued */
+  record(s.other, start); /* recorded while a wait for its first record is queued */
   assert_ok(rill_event_synchronize(start));
   let_pass_ns(3 * MILLISECOND);
   record(s.other, s.event);
@@ -106,7 +107,7 @@ static void times_are_of_the_last_record(void) {
 
 /* ---- records ---- */
 
-/* C3.5: the newest record counts, in whichever way it was made. */
+/* C3.5: the newest record applies, whether it was queued or not. */
 static void a_newer_record_replaces_a_queued_one(void) {
   struct scene s = hold();
   rill_stream busy = new_stream("busy");
@@ -115,7 +116,7 @@ static void a_newer_record_replaces_a_queued_one(void) {
   struct gate *gate = gate_close(busy);
   record(busy, event);
   record(s.other, s.event);
-  assert_completes(s.held); /* with its own record of the event, which is the older one */
+  assert_completes(s.held); /* the held stream submits its own record of the event, which is the older one */
   assert_false(is_ready(event));
   gate_open(gate);
   assert_becomes_ready(event);
@@ -148,8 +149,8 @@ static void count_call(void *user, rill_status status) {
   if (status == RILL_OK) atomic_fetch_add((_Atomic unsigned *)user, 1);
 }
 
-/* C3.8: many threads record the event for the first time; some on streams that are held for it themselves, which is
- * refused until another thread has recorded the event. */
+/* C3.8: many threads record the event for the first time. Some do so on streams that are held for this event, which is
+ * refused until another thread has recorded it. */
 static void first_records_race(void) {
   _Atomic unsigned calls = 0;
   struct race race;
@@ -176,7 +177,7 @@ static const char *waits_and_records(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.8: no stream is left held by its own record. */
+/* C3.8: no stream stays held because of its own record. */
 static void waits_and_first_records_race(void) {
   _Atomic unsigned calls = 0;
   struct race race;
@@ -194,7 +195,7 @@ static void waits_and_first_records_race(void) {
 
 /* ---- failed records ---- */
 
-/* C3.8: the event has failed with that status, for every query and wait, until it is recorded again. */
+/* C3.8: the event has failed: every query and wait reports the status until the event is recorded again. */
 static void a_failed_record_is_reported_until_the_next(void) {
   struct scene s = hold();
   rill_event failed = new_timing_event("inner");
@@ -215,7 +216,7 @@ static void a_failed_record_is_reported_until_the_next(void) {
   for (int i = 0; i < 3; i++) {
     assert_fails(rill_stream_wait_event(s.other, failed, flags[i]), RILL_ERROR_NOT_RECORDED);
   }
-  assert_completes(s.other); /* not held */
+  assert_completes(s.other); /* not a held stream */
   record(s.other, failed);
   assert_becomes_ready(failed);
   assert_ok(rill_event_is_recorded(failed, &out));
@@ -245,7 +246,8 @@ static void a_failure_spreads_through_chains(void) {
 
 /* ---- numbers ---- */
 
-/* Two held streams that hand over to each other, with a fresh event each time, awaited before it is recorded. */
+/* Two held streams repeatedly wait for each other, each time through a new event that is waited for before it is
+ * recorded. */
 static void repeated_flushes_do_not_slow_down(void) {
   const unsigned rounds = 2000;
   struct scene s = hold();
@@ -278,7 +280,7 @@ struct chain {
   char text[64];
 };
 
-/* Each record is checked for a cycle through all streams; the last one would close a cycle. */
+/* Each record is checked for a cycle through all streams; the last record would close one. */
 static void *builds_a_chain(void *user) {
   struct chain *c = user;
   for (unsigned i = 0; i < LONG_CHAIN; i++) {
@@ -293,7 +295,7 @@ static void *builds_a_chain(void *user) {
   return NULL;
 }
 
-/* C3.8: on a thread with half a megabyte of stack. */
+/* C3.8: builds the chain on a thread with half a megabyte of stack. */
 static void long_chains_need_no_stack(void) {
   static struct chain c;
   pthread_attr_t attributes;
@@ -319,7 +321,7 @@ static void long_chains_need_no_stack(void) {
 
 /* ---- texts ---- */
 
-/* C3.8, C3.10: the text names what holds the stream, and the chain that leads there. */
+/* C3.8, C3.10: the text names the event that holds the stream, and the chain of waits that leads to it. */
 static void a_timeout_names_what_holds_the_stream(void) {
   struct scene s = hold();
   rill_stream last = new_stream("last");
@@ -339,7 +341,7 @@ static void a_timeout_names_what_holds_the_stream(void) {
 
 /* ---- native handles ---- */
 
-/* C3.4: without a native stream, the query changes nothing. */
+/* C3.4: if the driver has no native stream, the query changes nothing. */
 static void a_missing_native_handle_disables_nothing(void) {
   if (dut.gpu) return;
   rill_stream stream = new_stream("stream"), other = new_stream("other");

@@ -18,7 +18,7 @@ static void refuses_null_and_empty_ranges(void) {
   assert_fails(rill_host_register(dut.device, &byte, 0), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C1.6: sizes that overflow. */
+/* C1.6: refuses sizes that overflow. */
 static void refuses_ranges_past_the_end_of_memory(void) {
   char byte;
   assert_fails(rill_host_register(dut.device, &byte, SIZE_MAX), RILL_ERROR_OUT_OF_RANGE);
@@ -31,7 +31,7 @@ static unsigned char *pages(size_t size) {
   return p;
 }
 
-/* M16: twice, and in part. */
+/* M16: refuses the same range, and ranges that overlap it in part. */
 static void refuses_ranges_that_overlap_registered_memory(void) {
   unsigned char *p = pages(BYTES);
   assert_ok(rill_host_register(dut.device, p + 1000, 5001));
@@ -48,7 +48,7 @@ static void refuses_ranges_that_overlap_registered_memory(void) {
   free(p);
 }
 
-/* M16: memory that rill allocated, of each kind: at its start, inside it and around it. */
+/* M16: refuses memory that rill allocated, of each kind: ranges at its start, inside it and around it. */
 static void refuses_ranges_that_overlap_an_allocation(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
@@ -62,7 +62,7 @@ static void refuses_ranges_that_overlap_an_allocation(void) {
   }
 }
 
-/* C5.4: what rill_memory_get_info says of it, byte by byte at its ends. */
+/* C5.4: checks the results of rill_memory_get_info around both ends of the range. */
 static void is_known_after_the_call(void) {
   unsigned char *p = pages(BYTES);
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
@@ -101,7 +101,8 @@ static void ranges_do_not_affect_each_other(void) {
   free(p);
 }
 
-/* C5.4: neighbours, down to a byte, that lie in one page.  A driver may refuse the second one; rill does not. */
+/* C5.4: adjacent ranges, even of one byte, may share a page. If a driver refuses to register the second one, rill does
+ * not. */
 static void neighbours_may_share_a_page(void) {
   unsigned char *p = pages(PAGE);
   assert_ok(rill_host_register(dut.device, p + 100, 50));
@@ -121,8 +122,8 @@ static void neighbours_may_share_a_page(void) {
   free(p);
 }
 
-/* C5.3, C5.4; M16, M17: it counts as pinned: copies do not block, the source is read when the copy runs, and ranges are
- * checked. */
+/* C5.3, C5.4; M16, M17: it is treated as pinned: copies do not block, the source is read when the copy runs, and ranges
+ * are checked. */
 static void counts_as_pinned(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = pages(BYTES), *seen = pages(BYTES), *there = NULL;
@@ -180,7 +181,7 @@ static const char *tries_to_register(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Of several overlapping ranges only the first is registered. */
+/* Of several overlapping ranges, only the first is registered. */
 static void only_one_of_many_threads_registers(void) {
   for (int round = 0; round < 10; round++) {
     struct race race = { pages(3 * PAGE), 0 };

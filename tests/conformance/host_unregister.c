@@ -17,7 +17,7 @@ static void refuses_unregistered_memory(void) {
   free(heap);
 }
 
-/* C1.6, M16: inside, and past the end. */
+/* C1.6, M16: refuses addresses inside a range and past its end. */
 static void refuses_interior_pointers(void) {
   char *heap = malloc(BYTES);
   assert_ok(rill_host_register(dut.device, heap, BYTES - 1));
@@ -29,7 +29,7 @@ static void refuses_interior_pointers(void) {
   free(heap);
 }
 
-/* M7: memory of the wrong kind, in both directions; the text names the right function, and nothing changes. */
+/* M7: each function refuses memory of the other kind; the text names the right function, and nothing changes. */
 static void allocations_and_registered_memory_are_distinguished(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
@@ -54,7 +54,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* It waits for work that uses the memory. */
+/* The call waits for work that uses the memory. */
 static void waits_for_submitted_work(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *heap = calloc(1, BYTES), *there = NULL;
@@ -91,8 +91,8 @@ static const char *records_after_a_while(unsigned index, void *shared) {
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* C3.8: it also waits for held work that uses the memory and has not reached the driver: copies in both directions, of
- * rows and within the memory, fills, a recorded use, and a host call, which may use any memory. */
+/* C3.8: the call also waits for held work that uses the memory: copies in both directions, copies of rows and copies
+ * within the memory, fills, a recorded use, and a host call, which may use any memory. */
 static void waits_for_held_work(void) {
   unsigned char *heap = calloc(1, BYTES), *there = NULL;
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &there));
@@ -123,7 +123,7 @@ static void waits_for_held_work(void) {
   free(heap);
 }
 
-/* Held work that uses other memory is not waited for: this thread records the event afterwards. */
+/* The call does not wait for held work that uses other memory; the same thread records the event afterwards. */
 static void does_not_wait_for_held_work_on_other_memory(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("awaited");
@@ -140,7 +140,7 @@ static void does_not_wait_for_held_work_on_other_memory(void) {
   free(heap);
 }
 
-/* From then on it is pageable memory, whose source is taken at the call. */
+/* After the call the memory is pageable, so a source is read at the call. */
 static void memory_becomes_pageable_again(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *heap = malloc(BYTES);

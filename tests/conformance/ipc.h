@@ -1,4 +1,4 @@
-/* What the tests of handles for other processes share. */
+/* Shared by the tests of handles for other processes. */
 #ifndef RILL_TESTS_CONFORMANCE_IPC_H
 #define RILL_TESTS_CONFORMANCE_IPC_H
 
@@ -29,7 +29,7 @@ static inline void with_each_damage(const rill_ipc_handle *handle, void (*refuse
   }
 }
 
-/* What the process holds (I10). */
+/* The resources of the process (I10). */
 struct holdings {
   unsigned files, mappings;
 };
@@ -46,9 +46,10 @@ static inline struct holdings holdings(void) {
   return now;
 }
 
-/* Checks the process after `rounds` of an operation: allocators and drivers may have kept a little memory. */
+/* Checks the resources after `rounds` repetitions of an operation; allocators and drivers may have kept a little
+ * memory. */
 static inline void assert_holds_no_more_than(struct holdings before, unsigned rounds) {
-  for (unsigned i = 0; i < rounds; i++) { /* what has been released goes in later calls */
+  for (unsigned i = 0; i < rounds; i++) { /* later calls destroy released objects */
     rill_event event;
     assert_ok(rill_event_create(dut.device, NULL, &event));
     assert_ok(rill_event_release(event));

@@ -1,9 +1,9 @@
-/* ipc_import.h: tests of what both imports from other processes refuse. The including file defines
+/* ipc_import.h: tests of what both imports from other processes refuse.
  *
- *   API, FEATURE              the function's name, and the feature that it needs
- *   IMPORT(device, handle)    calls it, and checks that a failure has no output
- *   EXPORT_ONE(handle)        exports something of this process
- */
+ * The including file defines
+ *   API, FEATURE            the function's name, and the feature that it needs
+ *   IMPORT(device, handle)  calls it, and checks that a failure has no output
+ *   EXPORT_ONE(handle)      exports an object of this process */
 #define IMPORT_FAILS(handle, status) assert_fails_in(API, IMPORT(dut.device, (handle)), (status))
 
 static rill_status call_with_device(uint64_t id) {

@@ -41,7 +41,7 @@ static void is_what_the_device_runs_at_once(void) {
   launch.cluster = (rill_dim3){ 0, 0, 0 };
   assert_fails(rill_kernel_active_clusters(kernel, &launch, &clusters), RILL_ERROR_INVALID_ARGUMENT);
   launch = pairs;
-  launch.cluster.x = 3; /* 4 blocks are no multiple */
+  launch.cluster.x = 3; /* 4 blocks are not a multiple of 3 */
   assert_fails(rill_kernel_active_clusters(kernel, &launch, &clusters), RILL_ERROR_INVALID_ARGUMENT);
   launch = pairs;
   launch.grid.x = launch.cluster.x = 1024;

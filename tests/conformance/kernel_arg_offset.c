@@ -26,7 +26,7 @@ static void refuses_unknown_argument_numbers(void) {
   assert_says("kernel \"store\" has 2 arguments; there is no index 2");
 }
 
-/* C6.3, K9: as in a struct. */
+/* C6.3, K9: offsets are those of the members of a struct. */
 static void returns_the_offset_of_each_argument(void) {
   struct scalars {
     signed char a;
@@ -50,7 +50,7 @@ static void returns_the_offset_of_each_argument(void) {
   }
 }
 
-/* C1.8: bundles of older compilers have zeros where the offsets are now. */
+/* C1.8: bundles of older compilers have zeros in place of offsets. */
 static void says_when_the_bundle_has_no_offsets(void) {
   static const rill_bundle_arg args[] = { { "value", 4, 0 }, { "out", sizeof(void *), 0 } };
   static const rill_bundle_kernel kernels[] = { { "store", args, 2 } };

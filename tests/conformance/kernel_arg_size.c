@@ -16,7 +16,7 @@ static void refuses_null(void) {
   assert_fails(rill_kernel_arg_size(new_kernel(&launch_bundle, "store"), 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* K9: the text has the number asked for and how many there are. */
+/* K9: the text has the requested index and the number of arguments. */
 static void refuses_unknown_argument_numbers(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
   size_t size = 1;

@@ -32,8 +32,8 @@ static void refuses_impossible_requests(void) {
   assert_says(dut.name);
 }
 
-/* C6.3: the requested number of blocks fits with this size, and fewer with one byte more, unless a block can have no
- * more. */
+/* C6.3: with this size the requested number of blocks fits, and with one byte more fewer blocks fit, unless the size is
+ * already the maximum of a block. */
 static void is_the_largest_size_that_fits(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "touch_shared");
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;

@@ -14,7 +14,7 @@ static uintptr_t native_of(rill_module module, const char *name) {
   return native;
 }
 
-/* 0 where there is none: on the CPU. */
+/* On the CPU there are no native kernels, so it is 0. */
 static void each_kernel_has_its_own(void) {
   rill_module module;
   assert_ok(rill_module_load(dut.device, &launch_bundle, &module));

@@ -29,7 +29,7 @@ static void refuses_impossible_blocks(void) {
   refuses(info.max_threads + 1, 0, RILL_ERROR_OUT_OF_RANGE);
   refuses(UINT32_MAX, 0, RILL_ERROR_OUT_OF_RANGE);
   refuses(32, (size_t)dut.info.shared_per_block_optin + 1, RILL_ERROR_OUT_OF_RANGE);
-  refuses(32, (size_t)UINT32_MAX + 1, RILL_ERROR_OUT_OF_RANGE); /* L18: not 0 */
+  refuses(32, (size_t)UINT32_MAX + 1, RILL_ERROR_OUT_OF_RANGE); /* L18: the size must not be truncated to 0 */
   refuses(32, SIZE_MAX, RILL_ERROR_OUT_OF_RANGE);
   assert_fails(rill_kernel_occupancy(kernel, 32, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
@@ -40,7 +40,7 @@ static uint32_t occupancy(rill_kernel kernel, uint32_t threads, size_t shared) {
   return blocks;
 }
 
-/* C6.3, L20: never more than the hardware has. */
+/* C6.3, L20: never more than the hardware allows. */
 static void is_within_the_hardware(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "touch_shared");
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;

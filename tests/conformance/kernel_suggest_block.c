@@ -26,7 +26,7 @@ static void refuses_impossible_requests(void) {
   assert_true(threads == 0 && blocks == 0);
 }
 
-/* C6.3: what is suggested can be launched, and fills the device as the occupancy says. */
+/* C6.3: the suggested block can be launched, and its occupancy fills the device. */
 static void suggests_a_block_that_works(void) {
   rill_kernel kernel = new_kernel(&launch_bundle, "count_threads");
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;

@@ -1,4 +1,4 @@
-/* Results of launched kernels are the same on every device. */
+/* Kernels have the same results on every device. */
 #include "support/testing.h"
 
 #include "basic.rill.h"
@@ -9,7 +9,7 @@ static const rill_launch one_thread = {
   sizeof one_thread, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
 };
 
-/* Pinned memory, which kernel and host both reach. */
+/* Returns pinned memory, which kernels and the host can access. */
 static void *pinned(size_t bytes) {
   void *p = NULL;
   assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_PINNED, &p));
@@ -50,7 +50,7 @@ static void thirty_two_arguments_arrive(void) {
   assert_int_equal(dut.host[0], 31 * 32 / 2);
 }
 
-/* Arguments are read at the call. */
+/* Arguments are copied at the call. */
 static void arguments_are_copied_at_the_call(void) {
   rill_stream stream = new_stream("stream");
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
@@ -70,7 +70,7 @@ static void arguments_are_copied_at_the_call(void) {
   assert_int_equal(dut.host[0], 3);
 }
 
-/* L21, L22: every thread of every block runs once, with indices of its own. */
+/* L21, L22: every thread of every block runs once, with its own indices. */
 static void every_thread_runs_once(void) {
   const struct {
     rill_dim3 grid, block;
@@ -128,7 +128,7 @@ static void static_shared_memory_works(void) {
   }
 }
 
-/* A pipeline of real work: upload, two kernels, download, with a size that fills no whole block. */
+/* A complete pipeline: upload, two kernels, download, with a size that is not a multiple of the block. */
 static void computes_what_the_host_computes(void) {
   enum { N = 10007 };
   rill_stream stream = new_stream("stream");
@@ -159,7 +159,7 @@ static const char *increments(unsigned index, void *shared) {
   return NULL;
 }
 
-/* L8, T2: twenty threads, one stream: each launch once. */
+/* L8, T2: twenty threads launch on one stream; each launch runs once. */
 static void many_threads_launch_on_one_stream(void) {
   rill_stream stream = new_stream("shared");
   run_threads(20, increments, &stream);
@@ -168,7 +168,7 @@ static void many_threads_launch_on_one_stream(void) {
   assert_int_equal(dut.host[0], 20 * 50 * 64);
 }
 
-/* L8: one thread, twenty streams. */
+/* L8: one thread launches on twenty streams. */
 static void one_thread_launches_on_many_streams(void) {
   rill_stream streams[20], last = new_stream("last");
   const rill_launch launch = rill_launch_1d(64, 32);
@@ -180,11 +180,11 @@ static void one_thread_launches_on_many_streams(void) {
   assert_int_equal(dut.host[0], 1000 * 64);
 }
 
-/* C3.14: two kernels that need each other to run at the same time. */
+/* C3.14: two kernels that wait for each other run concurrently. */
 static void streams_overlap(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   unsigned *flag = dut.host, *timed_out = dut.host + 1;
-  assert_ok(set_flag_launch(second, &one_thread, flag, 0)); /* loaded, before anything waits */
+  assert_ok(set_flag_launch(second, &one_thread, flag, 0)); /* launched once before, so that the kernel is loaded */
   assert_completes(second);
   assert_ok(wait_for_flag_launch(first, &one_thread, flag, 5, UINT64_C(20) * 1000 * MILLISECOND, timed_out));
   assert_ok(set_flag_launch(second, &one_thread, flag, 5));

@@ -31,7 +31,7 @@ static void reports_function_status_object_and_numbers(void) {
   assert_string_equal(last_error().object, "");
 }
 
-/* C1.5: the id, where there is no label. */
+/* C1.5: the text has the id of an object without a label. */
 static void names_an_object_without_label_by_its_id(void) {
   rill_event event = new_event(NULL);
   assert_fails(rill_event_is_ready(event, NULL), RILL_ERROR_INVALID_ARGUMENT);

@@ -36,7 +36,7 @@ static void holds_message_and_hint(void) {
   assert_true(error.hint[0] != '\0');
 }
 
-/* A label may be longer than any text. */
+/* A label may be longer than the text. */
 static void survives_long_names(void) {
   char label[5000];
   memset(label, 'x', sizeof label - 1);

@@ -1,4 +1,4 @@
-/* For the tests of managed memory. */
+/* Shared by the tests of managed memory. */
 #ifndef RILL_TESTS_CONFORMANCE_MANAGED_H
 #define RILL_TESTS_CONFORMANCE_MANAGED_H
 
@@ -6,7 +6,7 @@
 
 enum { MANAGED_BYTES = 3 * 65536 + 5 };
 
-/* Managed memory filled with `byte`; ends the test as skipped where there is none. */
+/* Returns managed memory filled with `byte`; skips the test if the device has none. */
 static inline unsigned char *new_managed(unsigned char byte) {
   void *p = NULL;
   if (!rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL)) skip();
@@ -15,12 +15,12 @@ static inline unsigned char *new_managed(unsigned char byte) {
   return p;
 }
 
-/* Not every GPU can use managed memory at the same time as the host: then both calls are refused, with the reason. */
-#define assert_ok_or_unsupported(call)                                                       \
-  do {                                                                                       \
-    const rill_status status_ = (call);                                                      \
-    if (status_ == RILL_ERROR_UNSUPPORTED && dut.gpu) assert_says("managed memory at once"); \
-    else check_ok(status_, #call, __FILE__, __LINE__);                                       \
+/* Some GPUs cannot use managed memory concurrently with the host; both calls are then refused, with the reason. */
+#define assert_ok_or_unsupported(call)                                                            \
+  do {                                                                                            \
+    const rill_status status_ = (call);                                                           \
+    if (status_ == RILL_ERROR_UNSUPPORTED && dut.gpu) assert_says("managed memory concurrently"); \
+    else check_ok(status_, #call, __FILE__, __LINE__);                                            \
   } while (0)
 
 #endif

@@ -39,7 +39,8 @@ static void does_nothing_for_zero_bytes(void) {
   assert_ok(rill_memory_advise(NULL, 0, dut.device, RILL_ADVICE_READ_MOSTLY));
 }
 
-/* C5.4: every advice about its own device, in whole and in part, changes no byte and no result. */
+/* C5.4: every kind of advice about the memory's own device, for the whole range and for a part, is accepted and changes
+ * no byte. */
 static void accepts_every_kind_of_advice(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = new_managed(1);
@@ -67,7 +68,7 @@ static void the_cpu_stands_for_the_host(void) {
   assert_ok(rill_free(p));
 }
 
-/* A GPU of another backend knows nothing of the memory. */
+/* A GPU of another backend does not know the memory. */
 static void refuses_another_backends_gpu(void) {
   needs_foreign_device();
   rill_device_info info = RILL_DEVICE_INFO_INIT;

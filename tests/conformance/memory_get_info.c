@@ -7,7 +7,7 @@ static bool has_kind(uint32_t kind) {
   return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
 }
 
-/* C1.6, M15: a pointer that is not an allocation of rill.  C1.1: only struct_size stays. */
+/* C1.6, M15: refuses a pointer that is not an allocation of rill. C1.1: everything except struct_size is cleared. */
 static void refuses_foreign_memory(void) {
   int local = 0;
   void *heap = malloc(64);
@@ -31,7 +31,7 @@ static void fills_older_and_newer_structs(void) {
   fills_grown_structs("rill_memory_get_info", call_with_info, sizeof(rill_memory_info));
 }
 
-/* C5.4, M15: at the begin, inside, and at the last byte; not around. */
+/* C5.4, M15: at the start, inside, and at the last byte, but not outside. */
 static void describes_each_kind(void) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (!has_kind(kinds[i])) continue;
@@ -59,7 +59,7 @@ static void describes_each_kind(void) {
   }
 }
 
-/* C5.4: the device is the one that it was allocated for. */
+/* C5.4: the device is the one for which the memory was allocated. */
 static void distinguishes_devices(void) {
   needs_second_device();
   void *p = NULL;
@@ -88,7 +88,7 @@ static const char *asks(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C1.7: while others allocate and free. */
+/* C1.7: queries while other threads allocate and free. */
 static void serves_many_threads(void) { run_threads(4, asks, NULL); }
 
 TESTS_ON_EACH_DEVICE("rill_memory_get_info", TEST(refuses_foreign_memory), TEST(fills_older_and_newer_structs),

@@ -69,7 +69,7 @@ static void says_why_it_is_unsupported(void) {
 
 /* I1, I2: each allocation has its own handle, also at a reused address; any address inside it may be passed. */
 static void each_allocation_has_its_own_handle(void) {
-  enum { SIZE = 4 << 20 }; /* not a part of what a driver keeps */
+  enum { SIZE = 4 << 20 }; /* large enough not to be part of a larger allocation of the driver */
   rill_ipc_handle handles[2], other;
   unsigned char *p, *q;
   if (!shares_memory()) return;
@@ -88,7 +88,7 @@ static void each_allocation_has_its_own_handle(void) {
   assert_ok(rill_free(p));
 }
 
-/* C5.4: the memory is unchanged by the call, at both ends and for submitted work. */
+/* C5.4: the call does not change the memory, at both ends and for work that was already submitted. */
 static void leaves_the_memory_unchanged(void) {
   static uint32_t back[BYTES / 4];
   rill_ipc_handle handle;
@@ -133,7 +133,7 @@ static const char *exports(unsigned index, void *shared) {
   return NULL;
 }
 
-/* T: several threads at once, one allocation. */
+/* T: several threads export one allocation concurrently. */
 static void serves_threads_at_once(void) {
   rill_ipc_handle handles[8], own;
   if (!shares_memory()) return;
@@ -144,7 +144,7 @@ static void serves_threads_at_once(void) {
   }
 }
 
-/* I2, I10: memory that one thread frees while another exports it is either exported first or not found. */
+/* I2, I10: one thread frees memory while another exports it: it is either exported first or not found. */
 struct race {
   pthread_barrier_t barrier;
   unsigned rounds;

@@ -1,7 +1,7 @@
-/* rill_memory_ipc_import, with a second process that imports what the first exports. */
+/* rill_memory_ipc_import; a second process imports what the first one exports. */
 #include "ipc.h"
 
-enum { WORDS = 5000, AT = 77 }; /* the pointer that is exported is AT words after the begin */
+enum { WORDS = 5000, AT = 77 }; /* AT: the exported pointer is this many words after the start */
 
 static rill_status import_on(rill_device device, const rill_ipc_handle *handle, void *out) {
   void *p = &p;
@@ -23,7 +23,7 @@ static uint32_t *import(const rill_ipc_handle *handle) {
 #define EXPORT_ONE(handle) rill_memory_ipc_export(dut.memory, (handle))
 #include "ipc_import.h"
 
-/* All words, written and read as work of a stream. */
+/* Writes and reads all words with work of a stream. */
 static void fill_words(uint32_t *p, uint32_t value) {
   rill_stream stream = new_stream("filler");
   assert_ok(rill_fill_async(stream, p, &value, sizeof value, WORDS));
@@ -65,9 +65,9 @@ static void child_reads_and_writes(void) {
   rill_stream stream = new_stream("stream");
   assert_words(p, 11);
   fill_words(p, 12);
-  /* Its size is known. */
+  /* the size is known */
   assert_fails(rill_copy_async(stream, p, dut.memory, WORDS * sizeof *p + 1), RILL_ERROR_OUT_OF_RANGE);
-  /* C5.4: not by another address, and once. */
+  /* C5.4: the memory cannot be freed by another address, and only once */
   assert_fails(rill_free(p), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_free(inside + 1), RILL_ERROR_INVALID_ARGUMENT);
   rill_ipc_handle again;
@@ -77,7 +77,7 @@ static void child_reads_and_writes(void) {
   assert_fails(rill_free(inside), RILL_ERROR_NOT_FOUND);
 }
 
-/* C5.4, I11: each sees what the other wrote; closing leaves the exporter's memory intact. */
+/* C5.4, I11: each process sees what the other wrote; closing an import leaves the exporter's memory intact. */
 static void both_see_the_same_memory(void) {
   rill_ipc_handle handle;
   uint32_t *p;
@@ -94,7 +94,7 @@ static void both_see_the_same_memory(void) {
   assert_ok(rill_free(p));
 }
 
-/* I4: twice, in any order of closing; another address of the same memory too. */
+/* I4: opens the memory twice and closes it in any order; also with a handle for another address of the same memory. */
 static void child_opens_twice(void) {
   rill_ipc_handle handles[2];
   peer_receive(peer_parent(), handles, sizeof handles);
@@ -119,7 +119,7 @@ static void opens_several_times(void) {
   if (!shares_memory()) return;
   struct peer *peer = peer_start("child_opens_twice");
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, WORDS, &p));
-  fill_words(p, 11); /* memory checkers do not see what the other process writes */
+  fill_words(p, 11); /* memory checkers do not see the writes of the other process */
   assert_ok(rill_memory_ipc_export(p, &handles[0]));
   assert_ok(rill_memory_ipc_export(p + AT, &handles[1]));
   peer_send(peer, handles, sizeof handles);
@@ -130,11 +130,11 @@ static void opens_several_times(void) {
 
 static void refuse_damaged(const rill_ipc_handle *damaged) { IMPORT_FAILS(damaged, RILL_ERROR_INVALID_ARGUMENT); }
 
-/* I6: every single damage is refused, and neither refused nor closed imports leave anything open (I10). */
+/* I6: every damaged handle is refused; neither refused nor closed imports leave anything open (I10). */
 static void child_looks_closely(void) {
   rill_ipc_handle handle;
   peer_receive(peer_parent(), &handle, sizeof handle);
-  assert_ok(rill_free(import(&handle))); /* a driver may keep something for all later ones */
+  assert_ok(rill_free(import(&handle))); /* at the first import a driver may allocate something that it keeps */
   const struct holdings before = holdings();
   with_each_damage(&handle, refuse_damaged);
   void *none;
@@ -165,7 +165,7 @@ static void refuses_damaged_handles_and_leaks_nothing(void) {
   assert_true(holdings().files <= before.files);
 }
 
-/* I4, I10, I11: threads that open and close one handle do not close each other's. */
+/* I4, I10, I11: threads that open and close one handle do not close one another's imports. */
 static const char *imports_and_frees(unsigned index, void *shared) {
   const rill_ipc_handle *handles = shared;
   for (unsigned i = 0; i < scaled(200); i++) {
@@ -174,7 +174,7 @@ static const char *imports_and_frees(unsigned index, void *shared) {
     REQUIRE_OK(rill_memory_ipc_import(dut.device, &handles[(index + i) % 2], (void **)&p));
     REQUIRE_OK(rill_memory_get_info(p, &info));
     REQUIRE(info.kind == RILL_MEMORY_DEVICE && info.size == WORDS * sizeof *p);
-    REQUIRE(dut.gpu || *p == 51); /* the CPU's is this process's memory like any other */
+    REQUIRE(dut.gpu || *p == 51); /* on the CPU the memory is ordinary memory of this process */
     REQUIRE_OK(rill_free(p));
   }
   return NULL;
@@ -229,8 +229,8 @@ static void refuses_memory_of_a_process_that_has_ended(void) {
   write_cell(new_stream("after"), 0, 1); /* later calls still work */
 }
 
-/* I1, I2: freed memory is not found, or is still intact, since a driver may keep it a while. Another allocation is
- * never found. */
+/* I1, I2: freed memory is either not found or still intact, because a driver may keep it for a while. The import never
+ * finds another allocation. */
 static void child_opens_what_was_freed(void) {
   rill_ipc_handle handle;
   void *p;
@@ -255,7 +255,7 @@ static void does_not_find_what_was_freed(void) {
   peer_ends(peer);
 }
 
-/* C5.1, C5.4: an import may be closed while work uses it, which is waited for. */
+/* C5.1, C5.4: an import may be closed while work uses it; the call waits for the work. */
 static const char *opens_gate(unsigned index, void *shared) {
   (void)index;
   let_pass_ns(5 * MILLISECOND);

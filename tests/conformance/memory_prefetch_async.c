@@ -44,7 +44,7 @@ static void refuses_another_backends_memory(void) {
   assert_ok(rill_free(p));
 }
 
-/* C5.4: bytes stay what they are, whole and in part, there and back. */
+/* C5.4: prefetching a whole range or a part, in both directions, changes no byte. */
 static void leaves_every_byte_unchanged(void) {
   rill_stream stream = new_stream("stream");
   unsigned char *p = new_managed(7);
@@ -57,7 +57,7 @@ static void leaves_every_byte_unchanged(void) {
   assert_ok(rill_free(p));
 }
 
-/* C3.8: on a held stream it is taken, and goes to the driver with the rest. */
+/* C3.8: on a held stream the prefetch is queued, and submitted with the other work. */
 static void waits_on_a_held_stream(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("awaited");
@@ -76,7 +76,7 @@ static void waits_on_a_held_stream(void) {
   assert_ok(rill_free(p));
 }
 
-/* C5.4: to the stream's device, not the one that it was allocated for. */
+/* C5.4: prefetches to the stream's device, not to the device for which the memory was allocated. */
 static void prefetches_to_another_device(void) {
   needs_second_device();
   rill_stream there = new_stream_on(dut.second, "there");

@@ -27,8 +27,8 @@ static void refuses_streams_of_other_backends(void) {
   assert_fails(rill_memory_record_use(dut.memory, new_stream_on(dut.foreign, "there")), RILL_ERROR_WRONG_BACKEND);
 }
 
-/* C5.2, M11: while the use is unfinished no stream gets the memory, not even the stream of the free; afterwards any
- * stream does. */
+/* C5.2, M11: until the use is complete no stream gets the memory, not even the stream of the free; afterwards any
+ * stream can get it. */
 static void a_recorded_use_prevents_reuse(void) {
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), user = new_stream("user");
@@ -106,7 +106,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C5.1: memory of rill_alloc.  Work of its own device, without a recorded use. */
+/* C5.1: for memory from rill_alloc, work of its own device needs no recorded use. */
 static void rill_free_waits_for_its_own_device(void) {
   rill_stream user = new_stream("user");
   void *p;
@@ -120,7 +120,7 @@ static void rill_free_waits_for_its_own_device(void) {
   join_threads(opener);
 }
 
-/* Work of another device, as a peer's, which the driver need not know of; each later use counts. */
+/* A driver need not know of work on another device, which uses the memory as a peer. Each later use is waited for. */
 static void rill_free_waits_for_uses_on_other_devices(void) {
   needs_second_device();
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
@@ -138,7 +138,7 @@ static void rill_free_waits_for_uses_on_other_devices(void) {
   }
 }
 
-/* C3.8: a use on a held stream cannot be waited for, so the free is deferred. */
+/* C3.8: rill_free cannot wait for a use on a held stream, so the free is deferred. */
 static void rill_free_defers_for_held_uses(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("later");
@@ -156,8 +156,8 @@ static void rill_free_defers_for_held_uses(void) {
   assert_int_equal(dut.host[0], value);
 }
 
-/* M11: only the last use of each stream is kept. No call here waits for the device, since that might release kept uses:
- * a fake driver may have all records queued, a few words each. An event takes more. */
+/* M11: only the last use of each stream is kept. This test makes no call that waits for the device, because such a call
+ * might release the kept uses. A fake driver may queue all records, which take a few words each; an event is larger. */
 static void repeated_uses_do_not_pile_up(void) {
   enum { STREAMS = 3, FEW = 1000, MANY = 20000, RECORD = 256 };
   rill_stream stream = new_stream("stream"), users[STREAMS];

@@ -1,7 +1,5 @@
-/* rill_module_compile (C6.7)
- *
- * A fake device runs the host's code of kernels of the same names, so those here are what kernels/basic.kernel.cu has
- * under these names. */
+/* rill_module_compile (C6.7). A fake device cannot run compiled code: it runs host code of a kernel with the same name.
+ * The sources here therefore contain kernels of kernels/basic.kernel.cu, with their names. */
 #include "basic.rill.h"
 #include "support/testing.h"
 
@@ -10,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const rill_bundle *volatile host_code = &basic_bundle; /* so that it is linked */
+static const rill_bundle *volatile host_code = &basic_bundle; /* referenced so that it is linked */
 
 static const char scale_source[] = "#include <rill/device/kernel.h>\n"
                                    "RILL_KERNEL(scale, int n, float a, float *x) {\n"
@@ -18,7 +16,7 @@ static const char scale_source[] = "#include <rill/device/kernel.h>\n"
                                    "  if (i < n) x[i] = a * x[i];\n"
                                    "}\n";
 
-/* Returns whether this device can compile. If not, the error says so and the test is skipped. */
+/* Returns whether this device can compile; if not, checks that the error says so, and skips the test. */
 static bool can_compile(void) {
   const char *why = NULL;
   if (rill_device_supports(dut.device, RILL_FEATURE_RTC, &why)) return true;
@@ -131,7 +129,7 @@ static void compiles_with_definitions_and_headers(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* The threads of a block synchronize and share memory; `meet` is the synchronizing statement. */
+/* Compiles a kernel whose threads synchronize and use shared memory; `meet` is the statement that synchronizes. */
 static void check_block_sum(const char *meet, const char *const *words, size_t count) {
   static const char form[] = "#include <rill/device/kernel.h>\n"
                              "RILL_KERNEL(block_sum, int n, const float *x, float *sums) {\n"
@@ -181,13 +179,13 @@ static void compiles_kernels_with_barriers(void) {
   check_block_sum("__syncthreads()", NULL, 0);
 }
 
-/* A search of the source for barriers does not find this one. */
+/* A textual search for barriers would not find this one. */
 static void compiles_kernels_with_barriers_in_definitions(void) {
   if (!can_compile()) return;
   check_block_sum("MEET()", (const char *const[]){ "-DMEET=__syncthreads" }, 1);
 }
 
-/* The text has the compiler's words, with the label and the line. */
+/* The error text has the compiler's message, with the label and the line. */
 static void says_what_is_wrong_with_a_source(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "\n"
@@ -282,8 +280,8 @@ static void compile_kept(const char *source, const char *word, bool no_cache) {
   assert_ok(rill_module_release(module));
 }
 
-/* One file is kept for each source and set of options; results that may depend on other files, or must not be kept,
- * have none. */
+/* There is one file for each source and set of options; results that may depend on other files, or that must not be
+ * cached, have none. */
 static void caches_results_on_disk(void) {
   char folder[64] = "/tmp/rill-compile-test-XXXXXX", outside[128], including[512];
   if (!can_compile()) return;
@@ -298,12 +296,13 @@ static void caches_results_on_disk(void) {
   assert_int_equal(count_files(folder), 2);
   compile_kept(scale_source, "-DOTHER", false);
   assert_int_equal(count_files(folder), 2);
-  if (dut.info.backend == RILL_BACKEND_CPU) { /* the vendors' compilers read no files, or not where they lie */
+  /* the vendors' compilers do not read files, or not from their original folder */
+  if (dut.info.backend == RILL_BACKEND_CPU) {
     (void)snprintf(outside, sizeof outside, "%s/outside.h", folder);
     (void)close(open(outside, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     (void)snprintf(including, sizeof including, "#include \"%s\"\n%s", outside, scale_source);
     compile_kept(including, NULL, false);
-    assert_int_equal(count_files(folder), 3); /* the header itself is the third */
+    assert_int_equal(count_files(folder), 3); /* the header itself is the third file */
   }
   (void)unsetenv("RILL_CACHE");
   (void)setenv("RILL_CACHE", "off", 1);
@@ -347,6 +346,6 @@ int main(void) {
     TEST(compiles_on_several_threads),
   };
   (void)host_code;
-  (void)setenv("RILL_CACHE", "off", 1); /* nothing is left in the home folder */
+  (void)setenv("RILL_CACHE", "off", 1); /* writes nothing to the home folder */
   return RUN_ON_EACH_DEVICE("rill_module_compile", tests);
 }

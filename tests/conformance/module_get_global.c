@@ -30,7 +30,7 @@ static void refuses_null(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* K4: kernels are no variables either. */
+/* K4: a kernel's name is not found. */
 static void refuses_unknown_names(void) {
   const char *const none[] = { "", "no_such_variable", "FACTORS", "factor", "factors ", "give_constants" };
   load();
@@ -46,7 +46,7 @@ static void refuses_unknown_names(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* L16: and the reverse. */
+/* L16: a variable's name is not found as a kernel. */
 static void kernels_are_not_variables(void) {
   rill_kernel kernel;
   load();
@@ -70,7 +70,7 @@ static void returns_address_and_size(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C6.3, L14: kernels read what was copied to the variable, and what kernels write can be copied from it. */
+/* C6.3, L14: kernels read what was copied to the variable, and values written by kernels can be copied from it. */
 static void kernels_see_the_same_variable(void) {
   const unsigned values[4] = { 2, 3, 5, 7 };
   const double offset = -1.5;
@@ -98,7 +98,7 @@ static void kernels_see_the_same_variable(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C5.3: the end of the variable is known. */
+/* C5.3: copies past the end of the variable are refused. */
 static void is_memory_known_to_rill(void) {
   unsigned char bytes[64] = { 0 };
   void *p;
@@ -119,7 +119,7 @@ static void is_memory_known_to_rill(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* C3.8: it is known as device memory and not mistaken for host memory. */
+/* C3.8: a held stream treats it as device memory, not as host memory. */
 static void serves_held_streams(void) {
   const unsigned values[4] = { 11, 12, 13, 14 };
   unsigned read[4] = { 0 };

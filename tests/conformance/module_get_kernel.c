@@ -26,7 +26,7 @@ static void refuses_null(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* K3: the text lists the kernels inside. */
+/* K3: the text lists the kernels of the module. */
 static void refuses_unknown_names(void) {
   const char *const none[] = { "", "no_such_kernel", "WAIT_FOR_FLAG", "wait_for_fla", "wait_for_flag " };
   rill_module module = load();

@@ -35,7 +35,7 @@ static void refuses_invalid_bundles(void) {
   assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C6.2: the text lists what is inside and what the device needs. */
+/* C6.2: the text lists the images of the bundle, and the target that the device needs. */
 static void says_what_is_inside_when_no_image_fits(void) {
   const rill_bundle_image images[] = {
     { "cuda", "sm_9999", "none", 5 },
@@ -57,7 +57,8 @@ static void says_what_is_inside_when_no_image_fits(void) {
   assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_NOT_FOUND);
 }
 
-/* Loads the sample with each of its images replaced by `n` bytes at `data`: an error with a text, never a crash. */
+/* Loads the bundle with each image replaced by `n` bytes at `data`: there must be an error with a text, and no crash.
+ */
 static void refuses_images_of(const void *data, size_t n) {
   rill_bundle bundle = *sample_bundle();
   rill_bundle_image *images = calloc(bundle.image_count, sizeof *images);
@@ -80,16 +81,16 @@ static void refuses_corrupt_images(void) {
   static const unsigned char zeros[4096];
   unsigned char noise[4096];
   for (size_t i = 0; i < sizeof noise; i++) noise[i] = (unsigned char)(i * 37 + 11);
-  noise[sizeof noise - 1] = 0; /* an end, for those that are text */
+  noise[sizeof noise - 1] = 0; /* terminates images that are text */
   refuses_images_of(zeros, sizeof zeros);
   refuses_images_of(noise, sizeof noise);
   refuses_images_of("", 1);
-  rill_module module; /* and the device stays usable */
+  rill_module module; /* the device stays usable */
   assert_ok(rill_module_load(dut.device, sample_bundle(), &module));
   assert_ok(rill_module_release(module));
 }
 
-/* The cpu's images of the sample, with the version in their table replaced. */
+/* Loads the bundle with the version in the table of its cpu images replaced. */
 static rill_status load_version(uint32_t version) {
   static const uint32_t magic = RILL_CPU_IMAGE_MAGIC;
   rill_bundle bundle = *sample_bundle();
@@ -101,7 +102,7 @@ static rill_status load_version(uint32_t version) {
     char *data = malloc(images[i].size);
     images[i].data = memcpy(data, images[i].data, images[i].size);
     for (size_t at = 0; at + 2 * sizeof magic <= images[i].size; at += sizeof magic) {
-      uint32_t own = 0; /* images that check themselves have a later version than others */
+      uint32_t own = 0; /* checked images have a later version than others */
       memcpy(&own, data + at + sizeof magic, sizeof own);
       if (memcmp(data + at, &magic, sizeof magic) != 0 || own == 0 || own > RILL_CPU_IMAGE_VERSION) continue;
       memcpy(data + at + sizeof magic, &version, sizeof version);
@@ -120,9 +121,9 @@ static rill_status load_version(uint32_t version) {
   return status;
 }
 
-/* Images of an older rillcc still load; for images of a newer one the library reports that it is too old. */
+/* Images of an older rillcc load; for images of a newer one the text says that the library is too old. */
 static void loads_images_of_older_versions(void) {
-  if (dut.gpu) return; /* versions of images are the cpu's */
+  if (dut.gpu) return; /* only cpu images have versions */
   for (uint32_t version = 1; version <= RILL_CPU_IMAGE_VERSION; version++) assert_ok(load_version(version));
   assert_fails_in("rill_module_load", load_version(RILL_CPU_IMAGE_VERSION + 1), RILL_ERROR_BACKEND);
   char text[64];

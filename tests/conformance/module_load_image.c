@@ -9,7 +9,7 @@
 static struct image_forms *forms_of(const char *backend) { return image_forms_make(&gate_bundle, backend); }
 static struct image_forms *own_forms(void) { return forms_of(backend_name(dut.info.backend)); }
 
-/* Loads a valid image; returns false if it is for other devices, which the text must then say. */
+/* Loads a valid image. Returns false if it is for other devices, and checks that the text says so. */
 static bool load(const struct image_form *form, rill_module *out) {
   *out = (rill_module){ 1 };
   spoil_last_error();
@@ -22,7 +22,7 @@ static bool load(const struct image_form *form, rill_module *out) {
   return false;
 }
 
-/* The first form of the bundle's kernels that loads here, in a block of its own. */
+/* Returns the first form of the bundle's kernels that this device can load, in an allocation of its own. */
 static struct image_form good_form(void) {
   struct image_forms *forms = own_forms();
   struct image_form found = { NULL, NULL, NULL, 0 };
@@ -38,7 +38,7 @@ static struct image_form good_form(void) {
   return found;
 }
 
-/* Launches `increment` once and sees that it ran; releases the module first. */
+/* Gets the kernel `increment`, releases the module, launches the kernel once, and checks that it ran. */
 static void use(rill_module module) {
   rill_stream stream = new_stream("stream");
   rill_kernel kernel;
@@ -73,7 +73,8 @@ static void refuses_null(void) {
   assert_fails(rill_module_load_image(dut.device, "image", 5, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* K1: "", and other invalid bytes; the text shows their start and names the formats that the device accepts. */
+/* K1: refuses an empty image and other invalid bytes; the text shows the first bytes and names the formats that the
+ * device accepts. */
 static void refuses_invalid_images(void) {
   static const unsigned char zeros[4096];
   unsigned char noise[4096];
@@ -87,11 +88,11 @@ static void refuses_invalid_images(void) {
   assert_fails(rill_module_load_image(dut.device, noise, sizeof noise, &out), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("0b 30 55");
   assert_fails(rill_module_load_image(dut.device, "\177ELF", 4, &out), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says(dut.gpu ? " takes a c" : "rillcc"); /* a cubin, a code object */
+  assert_says(dut.gpu ? " takes a c" : "rillcc"); /* " takes a cubin ..." or " takes a code object ..." */
   assert_int_equal(out.id, 0);
 }
 
-/* K1: the text names its format, and the formats that the device accepts. */
+/* K1: the text names the image's format, and the formats that the device accepts. */
 static void refuses_images_for_other_backends(void) {
   static const struct {
     uint32_t backend;
@@ -106,7 +107,8 @@ static void refuses_images_for_other_backends(void) {
     rill_device device;
     if (others[i].backend == dut.info.backend) continue;
     ignore(rill_device_open(name, &device));
-    if (strstr(rill_last_error_text(), "not built in") != NULL) continue; /* no format is known for it */
+    /* a backend that is not built in has no known format */
+    if (strstr(rill_last_error_text(), "not built in") != NULL) continue;
     struct image_forms *forms = forms_of(name);
     for (size_t k = 0; k < forms->count; k++) {
       rill_module out = { 1 };
@@ -123,14 +125,14 @@ static void refuses_images_for_other_backends(void) {
   }
 }
 
-/* Changes the target of an image to one that no device has. */
+/* Changes the target of an image to a target that no device has. */
 static void change_target(struct image_form *form) {
   unsigned char *at = form->data;
   switch (dut.info.backend) {
     case RILL_BACKEND_CUDA: at[0x30] = 10, at[0x31] = at[8] >= 8 ? 10 : 0; break; /* sm_10 */
     case RILL_BACKEND_HIP:
       for (; (at = memmem(at, (size_t)(form->data + form->size - at), "--gfx", 5)) != NULL; at += 5)
-        at[5] = '1', at[6] = '9'; /* in the note; gfx90a is gfx19a then */
+        at[5] = '1', at[6] = '9'; /* the target in the note: gfx90a becomes gfx19a */
       break;
     default: image_seal(form->data, form->size, "abacus"); break;
   }
@@ -159,13 +161,14 @@ static void says_what_an_unsuitable_image_is_for(void) {
 
 /* ---- damage ---- */
 
-/* K1, C6.2: truncated anywhere. Some prefixes of text are complete programs. */
+/* K1, C6.2: refuses images truncated at any length. Some prefixes of text are complete programs. */
 static void refuses_every_truncation(void) {
   struct image_forms *forms = own_forms();
   for (size_t i = 0; i < forms->count; i++) {
     const struct image_form *form = &forms->forms[i];
     const bool text = strncmp(form->what, "PTX", 3) == 0;
-    const size_t step = text ? 61 : form->size > 65536 ? 17 : 1; /* a real driver compiles each text */
+    /* larger steps for text, because a real driver compiles it */
+    const size_t step = text ? 61 : form->size > 65536 ? 17 : 1;
     for (size_t size = 1; size < form->size; size += step) {
       unsigned char *cut = malloc(size);
       rill_module out = { 1 };
@@ -183,7 +186,7 @@ static void refuses_every_truncation(void) {
   image_forms_free(forms);
 }
 
-/* CPU images are sealed: every changed byte is found. (Those of GPUs: fault/images.c.) */
+/* CPU images are sealed, so every changed byte is detected. (For GPU images see fault/images.c.) */
 static void refuses_every_changed_byte(void) {
   if (dut.gpu) return;
   struct image_form form = good_form();
@@ -202,7 +205,8 @@ static void refuses_every_changed_byte(void) {
 
 /* ---- loading ---- */
 
-/* C6.2: each form of the same kernels, except forms for other targets. K8: the bytes are not needed afterwards. */
+/* C6.2: loads each form of the same kernels, except forms for other targets. K8: the bytes are not needed afterwards.
+ */
 static void loads_every_form(void) {
   struct image_forms *forms = own_forms();
   size_t loaded = 0;
@@ -220,7 +224,7 @@ static void loads_every_form(void) {
   image_forms_free(forms);
 }
 
-/* The bytes may lie anywhere. */
+/* The bytes may have any alignment. */
 static void accepts_bytes_at_odd_addresses(void) {
   struct image_form form = good_form();
   for (size_t offset = 1; offset < 8; offset++) {
@@ -284,7 +288,7 @@ static void checks_arguments(void) {
     for (uint32_t i = 0; i < 4; i++) {
       assert_ok(rill_kernel_arg_size(kernel, i, &size));
       assert_int_equal(size, sizes[i]);
-      if (dut.gpu) { /* the CPU takes each by itself */
+      if (dut.gpu) { /* the CPU passes each argument separately */
         assert_ok(rill_kernel_arg_offset(kernel, i, &size));
         assert_int_equal(size, 8 * i);
       }
@@ -326,7 +330,7 @@ static void kernels_serve_their_own_device(void) {
   free(form.data);
 }
 
-/* K5: while a kernel of it runs. */
+/* K5: released while one of its kernels runs. */
 static void may_be_released_while_it_runs(void) {
   struct image_form form = good_form();
   rill_module module;

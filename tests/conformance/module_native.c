@@ -11,7 +11,7 @@ static rill_module load(void) {
 
 GETTER_TESTS(module, rill_module_native, uintptr_t, load())
 
-/* 0 where there is none: on the CPU. */
+/* On the CPU there are no native modules, so it is 0. */
 static void is_the_same_every_time(void) {
   rill_module module = load();
   uintptr_t first = 1, second = 2;

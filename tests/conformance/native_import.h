@@ -1,8 +1,8 @@
-/* native_import.h: tests of what imports of native streams and events refuse. The including file defines
+/* native_import.h: tests of what imports of native streams and events refuse.
  *
- *   API                                 the function's name
- *   IMPORT(device, native, options)     calls it, and checks that a failure has no output
- */
+ * The including file defines
+ *   API                              the function's name
+ *   IMPORT(device, native, options)  calls it, and checks that a failure has no output */
 static rill_status call_with_device(uint64_t id) { return IMPORT((rill_device){ id }, 0x1000, NULL); }
 
 static void refuses_bad_handles(void) { refuses_bad_devices(API, call_with_device); }

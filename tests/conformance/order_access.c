@@ -23,7 +23,7 @@ static void accepts_a_range(void) {
   const rill_stream stream = new_stream("stream");
   assert_ok(rill_order_access(stream, dut.memory, 4, RILL_ORDER_READ | RILL_ORDER_WRITE, "cell"));
   assert_ok(rill_order_access(stream, dut.host, 4, RILL_ORDER_WRITE, NULL));
-  assert_true(is_complete(stream)); /* it is no work */
+  assert_true(is_complete(stream)); /* the declaration is not work of the stream */
 }
 
 static void refuses_capturing_and_held_streams(void) {

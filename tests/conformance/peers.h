@@ -1,4 +1,4 @@
-/* For the tests of peers. */
+/* Shared by the tests of peers. */
 #ifndef RILL_TESTS_CONFORMANCE_PEERS_H
 #define RILL_TESTS_CONFORMANCE_PEERS_H
 
@@ -16,7 +16,7 @@ static inline void needs_peer(void) {
   if (!rill_device_can_access_peer(dut.device, dut.second, NULL)) skip();
 }
 
-/* Copies 64 cells there and back; the driver chooses the path. */
+/* Copies 64 cells to the other device and back; the driver chooses the path. */
 static inline void check_copies_between_devices(void) {
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
   uint32_t *far = NULL;
@@ -26,7 +26,8 @@ static inline void check_copies_between_devices(void) {
   assert_ok(rill_copy_async(here, far, dut.memory, CELLS * sizeof *far));
   assert_ok(rill_stream_wait_stream(there, here));
   const uint32_t zero = 0;
-  assert_ok(rill_fill_async(here, dut.memory, &zero, sizeof zero, CELLS / 2)); /* may overtake the other stream */
+  /* this fill may overtake work of the other stream */
+  assert_ok(rill_fill_async(here, dut.memory, &zero, sizeof zero, CELLS / 2));
   assert_ok(rill_stream_wait_stream(there, here));
   assert_ok(rill_copy_async(there, dut.memory + 1, far + 1, (CELLS - 2) * sizeof *far));
   assert_completes(there);

@@ -1,5 +1,5 @@
-/* For the tests of copies with pitches: memory of each kind, and one copy compared with plain loops, whose surroundings
- * and gaps must stay unchanged. */
+/* Shared by the tests of copies with pitches: memory of each kind, and copies that are compared with plain loops. Bytes
+ * around and between the rows must not change. */
 #ifndef RILL_TESTS_CONFORMANCE_PITCHED_H
 #define RILL_TESTS_CONFORMANCE_PITCHED_H
 
@@ -16,7 +16,7 @@ static inline unsigned char *allocate_kind(int kind, size_t size) {
   static const uint32_t kinds[] = { 0, RILL_MEMORY_PINNED, RILL_MEMORY_DEVICE, RILL_MEMORY_MANAGED, 0 };
   void *p = NULL;
   if (kind == PAGEABLE || kind == REGISTERED) {
-    p = aligned_alloc(4096, (size + 4095) / 4096 * 4096); /* pages of its own */
+    p = aligned_alloc(4096, (size + 4095) / 4096 * 4096); /* page-aligned, so that it shares no page */
     if (kind == REGISTERED) assert_ok(rill_host_register(dut.device, p, size));
   } else {
     assert_ok(rill_alloc(dut.device, size, kinds[kind], &p));
@@ -34,7 +34,7 @@ static inline void free_kind(int kind, void *p) {
   }
 }
 
-/* One copy described by numbers; offsets are into the two buffers. */
+/* Offsets, pitches and sizes of a copy; offsets are relative to the two buffers. */
 struct box {
   size_t dst_offset, dst_pitch, dst_slice, src_offset, src_pitch, src_slice, width, height, depth;
 };
@@ -53,7 +53,7 @@ static inline void copy_by_loops(unsigned char *dst, const unsigned char *src, c
   }
 }
 
-/* Two buffers of PITCHED_BYTES with the pattern and the guard in them, by copies of one dimension. */
+/* Fills two buffers of PITCHED_BYTES with the pattern and the guard, with copies of one dimension. */
 static inline void fill_buffers(rill_stream stream, unsigned char *dst, const unsigned char *src) {
   static unsigned char bytes[PITCHED_BYTES];
   for (size_t i = 0; i < PITCHED_BYTES; i++) bytes[i] = pitched_byte(i);
@@ -64,7 +64,7 @@ static inline void fill_buffers(rill_stream stream, unsigned char *dst, const un
   assert_completes(stream);
 }
 
-/* Checks that every byte of `dst` is as plain loops leave it. */
+/* Checks that every byte of `dst` has the value that plain loops would have written. */
 static inline void check_buffer(rill_stream stream, const unsigned char *dst, const struct box *box) {
   static unsigned char src[PITCHED_BYTES], expected[PITCHED_BYTES], seen[PITCHED_BYTES];
   for (size_t i = 0; i < PITCHED_BYTES; i++) src[i] = pitched_byte(i);
@@ -96,7 +96,8 @@ static inline void check_boxes(copy_box copy, const struct box *boxes, size_t co
   }
 }
 
-/* The same on a stream that is held while the copy is submitted; a pageable source is overwritten after it (C3.8). */
+/* Does the same on a stream that is held when the copy is submitted; a pageable source is overwritten after the call
+ * (C3.8). */
 static inline void check_box_on_held_stream(copy_box copy, const struct box *box) {
   rill_stream other = new_stream("other");
   for (int from = 0; from < MEMORY_KINDS; from++) {
@@ -119,7 +120,8 @@ static inline void check_box_on_held_stream(copy_box copy, const struct box *box
   }
 }
 
-/* A pageable source has been read when the call returns (C5.3).  The gate opens itself, since the call may wait. */
+/* Checks that a pageable source has been read when the call returns (C5.3). The gate opens by itself, because the call
+ * may wait. */
 static inline void check_source_is_taken(copy_box copy, const struct box *box) {
   rill_stream stream = new_stream("stream");
   unsigned char *src = malloc(PITCHED_BYTES), *dst = allocate_kind(DEVICE, PITCHED_BYTES);
@@ -134,7 +136,7 @@ static inline void check_source_is_taken(copy_box copy, const struct box *box) {
   free(src);
 }
 
-/* From one device to another and back, whether they reach each other's memory or not (P8, C17). */
+/* Copies from one device to another and back, with and without peer access (P8, C17). */
 static inline void check_box_between_devices(copy_box copy, const struct box *box) {
   needs_second_device();
   rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");

@@ -73,7 +73,7 @@ static void make(rill_pool pool, rill_stream stream, struct piece *piece, unsign
   assert_ok(rill_fill_async(stream, piece->memory, &value, 1, piece->size));
 }
 
-/* The first and the last byte are still what was written. */
+/* Checks that the first and the last byte are unchanged, and frees the piece. */
 static void end(rill_stream stream, struct piece *piece, unsigned char value) {
   unsigned char *seen = (unsigned char *)dut.host;
   assert_ok(rill_copy_async(stream, seen, piece->memory, 1));
@@ -92,7 +92,7 @@ static void end(rill_stream stream, struct piece *piece, unsigned char value) {
   piece->memory = NULL;
 }
 
-/* C5.2, M4, M6, M8, M15: memory of all kinds, beside allocations of other alignments; no memory is lost. */
+/* C5.2, M4, M6, M8, M15: memory of all kinds, among allocations of other alignments; no memory is lost. */
 static void honours_every_alignment(void) {
   needs_plain_memory();
   enum { PLACES = 32 };
@@ -121,7 +121,7 @@ static void honours_every_alignment(void) {
   }
 }
 
-/* M11: memory that a stream waits for is also aligned, and the complete block is counted. */
+/* M11: memory taken over from another stream is also aligned, and the whole block is counted. */
 static void aligns_memory_under_a_limit(void) {
   needs_plain_memory();
   enum { BYTES = 4 << 20 };

@@ -1,4 +1,4 @@
-/* rill_pool_alloc_async: limits, and memory that passes between streams */
+/* rill_pool_alloc_async: limits, and reuse of memory by other streams */
 #include "support/testing.h"
 
 static rill_status call_with_pool(uint64_t id) {
@@ -70,7 +70,7 @@ static void respects_its_limit(void) {
 
 static const uint32_t old_value = 1, new_value = 2;
 
-/* M11: when nothing else fits, the other stream waits for the free in the device, not the host. */
+/* M11: if nothing else fits, the other stream waits for the free; the wait is on the device, not on the host. */
 static void waits_for_memory_of_another_stream(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -114,7 +114,8 @@ static void does_not_wait_for_later_work_of_the_other_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* A stream waits for memory and frees it on a third stream that does not wait: the first stream's work still counts. */
+/* A stream takes over memory and frees it on a third stream that has not waited: the work of the first stream must
+ * still be complete before the memory is reused. */
 static void a_free_on_a_third_stream_remembers_the_first(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -159,8 +160,8 @@ static void complete_memory_serves_any_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* M11: memory that a stream took over from another is its own once it frees it: the stream gets it back at once, even
- * with unfinished work, if there is no other memory. */
+/* M11: a stream takes over memory from another stream and frees it. If there is no other memory, the same stream gets
+ * it again immediately, even with unfinished work. */
 static void memory_of_another_stream_becomes_its_own(void) {
   needs_plain_memory();
   enum { BYTES = 2 << 20 };
@@ -184,8 +185,8 @@ static void memory_of_another_stream_becomes_its_own(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Memory freed by a held stream is not waited for: the thread that releases that stream may be waiting for the other
- * stream. */
+/* A stream does not wait for memory that a held stream freed, because the thread that releases the held stream may
+ * itself be waiting for this stream. */
 static void does_not_wait_for_held_memory(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -206,7 +207,7 @@ static void does_not_wait_for_held_memory(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Memory that a stream left serves later streams. */
+/* Memory freed on a released stream can be allocated by later streams. */
 static void memory_outlives_streams(void) {
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);

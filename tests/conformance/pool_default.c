@@ -3,7 +3,7 @@
 
 GETTER_TESTS(device, rill_pool_default, rill_pool, dut.device)
 
-/* C2.4 in the manner of streams: the same every time, and borrowed (C1.3). */
+/* C2.4: it is always the same, like the default stream, and borrowed (C1.3). */
 static void is_always_the_same(void) {
   rill_pool first, second;
   assert_ok(rill_pool_default(dut.device, &first));

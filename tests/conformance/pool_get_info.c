@@ -24,7 +24,7 @@ static void fills_older_and_newer_structs(void) {
   assert_ok(rill_pool_release(sample));
 }
 
-/* M12, M13: peaks only rise, and used <= its peak <= the peak of what is reserved. */
+/* M12, M13: peaks only increase, and used <= used peak <= reserved peak. */
 static void counts_and_keeps_peaks(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
@@ -57,7 +57,8 @@ static rill_pool_info info_of(rill_pool pool) {
   return info;
 }
 
-/* C5.2: freed memory waits for the work before its free and for recorded uses, then it is cached. */
+/* C5.2: freed memory is counted as waiting until the work before its free and its recorded uses are complete, then as
+ * cached. */
 static void distinguishes_waiting_from_cached(void) {
   needs_plain_memory();
   enum { SIZE = 1 << 19 };
@@ -73,8 +74,8 @@ static void distinguishes_waiting_from_cached(void) {
 
   struct gate *gate = gate_close(second);
   assert_ok(rill_memory_record_use(q, second));
-  assert_ok(rill_free_async(second, p)); /* after the gate */
-  assert_ok(rill_free_async(first, q));  /* used after the gate */
+  assert_ok(rill_free_async(second, p)); /* a free after the gate */
+  assert_ok(rill_free_async(first, q));  /* a use after the gate */
   assert_int_equal(info_of(pool).used, 0);
   assert_int_equal(info_of(pool).waiting, 2 * SIZE);
   gate_open(gate);

@@ -18,7 +18,7 @@ static rill_pool new_pool(uint32_t kind) {
   return pool;
 }
 
-/* 0 is device memory, as the default pool's. */
+/* 0 is device memory, like that of the default pool. */
 static void returns_what_was_requested(void) {
   uint32_t out = 0;
   assert_ok(rill_pool_kind(live, &out));
@@ -52,7 +52,7 @@ static void refuses_unknown_kinds(void) {
   assert_says(dut.name);
 }
 
-/* C5.2, M15, M17: the memory has the pool's kind, and the host can access it where that kind allows it. */
+/* C5.2, M15, M17: the memory has the pool's kind, and the host can access it if this kind allows it. */
 static void allocates_memory_of_its_kind(void) {
   enum { WORDS = 100000 };
   for (size_t i = 0; i < 3; i++) {
@@ -93,7 +93,7 @@ static void allocates_memory_of_its_kind(void) {
   }
 }
 
-/* M11: order of streams is the same for every kind. */
+/* M11: the order of streams is the same for every kind. */
 static void memory_passes_between_streams(void) {
   needs_plain_memory();
   enum { BYTES = 1 << 20 };
@@ -116,7 +116,7 @@ static void memory_passes_between_streams(void) {
   }
 }
 
-/* C5.4, M24: prefetch and advice for managed pool memory apply to one allocation, not to the pool's whole segment. */
+/* C5.4, M24: prefetches and advice for managed pool memory apply to one allocation, not to the whole segment. */
 static void managed_memory_accepts_advice(void) {
   if (!has_kind(RILL_MEMORY_MANAGED)) {
     rill_pool pool;

@@ -44,7 +44,7 @@ static void allocations_stay_valid(void) {
   assert_fails(rill_free(q), RILL_ERROR_NOT_FOUND);
 }
 
-/* C1.3: release does not block, with work before the free still running. */
+/* C1.3: the release does not wait for work before a free. */
 static void does_not_wait_for_work(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");

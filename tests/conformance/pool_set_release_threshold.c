@@ -11,7 +11,8 @@ static uint64_t reserved(rill_pool pool) {
   return info.reserved;
 }
 
-/* M12: free memory above it goes back when the host synchronizes; without one it stays. */
+/* M12: free memory above the threshold is returned to the driver when the host synchronizes; without a threshold it is
+ * kept. */
 static void memory_above_the_threshold_is_freed(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
@@ -31,7 +32,8 @@ static void memory_above_the_threshold_is_freed(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* M12: every kind of host synchronization frees it, even of complete work; memory in use stays, and peaks are kept. */
+/* M12: every kind of host synchronization returns memory, even if the work was already complete; memory in use and the
+ * peaks are kept. */
 static void every_kind_of_synchronize_frees_memory(void) {
   enum { BYTES = 3 << 20 };
   for (int how = 0; how < 3; how++) {
@@ -63,7 +65,8 @@ static void every_kind_of_synchronize_frees_memory(void) {
   }
 }
 
-/* M12: the threshold is not a lower bound: trim, and an allocation that needs the memory, free below it. */
+/* M12: the threshold is not a lower bound: rill_pool_trim, and an allocation that needs the memory, return memory below
+ * it. */
 static void is_not_a_lower_bound(void) {
   needs_plain_memory();
   enum { MIB = 1 << 20 };
@@ -85,7 +88,7 @@ static void is_not_a_lower_bound(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Freeing does not make a synchronize wait for other streams. */
+/* Returning memory does not make a synchronize wait for other streams. */
 static void does_not_wait_for_other_streams(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream"), busy = new_stream("busy");

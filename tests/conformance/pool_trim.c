@@ -11,7 +11,7 @@ static uint64_t reserved(rill_pool pool) {
   return info.reserved;
 }
 
-/* M12: to 0 and to a larger size; memory in use stays. */
+/* M12: trims to 0 and to a larger size; memory in use is kept. */
 static void frees_unused_memory(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");
@@ -38,7 +38,7 @@ static void frees_unused_memory(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Memory that work may still use stays, and the work is not waited for. */
+/* Memory that work may still use is kept, and the call does not wait for the work. */
 static void keeps_memory_in_use(void) {
   rill_pool pool;
   rill_stream stream = new_stream("stream");

@@ -1,5 +1,5 @@
 /* Resources of released objects are freed when the releasing call returns, or by the later call that the contract names
- * (C1.3); and resources that an update replaces (C7.1). */
+ * (C1.3). The same holds for resources that an update replaces (C7.1). */
 #include "graphs.h"
 
 #include <rill/pool.h>
@@ -12,7 +12,7 @@ static _Atomic unsigned released;
 
 static void count_release(void *user) { (void)atomic_fetch_add((_Atomic unsigned *)user, 1); }
 
-/* Bytes of the default pool. */
+/* Returns the bytes in use of the default pool. */
 static uint64_t used(void) {
   rill_pool pool;
   rill_pool_info info = RILL_POOL_INFO_INIT;
@@ -21,7 +21,7 @@ static uint64_t used(void) {
   return info.used;
 }
 
-/* Used bytes of the device if no other program uses it, else 0. */
+/* Returns the used bytes of the device, or 0 if other programs may use the device. */
 static uint64_t taken(void) {
   uint64_t free_bytes = 0, total = 0;
   assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total));
@@ -29,10 +29,10 @@ static uint64_t taken(void) {
   return known != NULL ? total - free_bytes : 0;
 }
 
-/* More than half of a device of 1 GiB. */
+/* Returns more than half of the memory of a device with 1 GiB. */
 static size_t large(void) { return dut.info.memory_total == (uint64_t)1024 * MIB ? (size_t)600 * MIB : 40 * MIB; }
 
-/* A graph that has memory of its own and an object of the caller's, and writes to a cell on the host. */
+/* Creates a graph with its own memory and a user object, which writes to a cell on the host. */
 static rill_graph graph_with_cell(size_t bytes, unsigned cell) {
   rill_graph graph = new_graph();
   rill_graph_node node, write;
@@ -89,7 +89,7 @@ static void memory_is_freed_after_a_host_wait(void) {
   }
 }
 
-/* No release and no synchronize waits for other streams. A GPU driver would wait when it frees memory, so the pool
+/* No release and no synchronize waits for other streams. A GPU driver would wait when memory is freed, so the pool
  * keeps the memory until then. */
 static void does_not_wait_for_other_streams(void) {
   start();
@@ -105,7 +105,7 @@ static void does_not_wait_for_other_streams(void) {
   assert_int_equal(atomic_load(&released), 1);
   assert_int_equal(used(), used_before);
   if (!dut.gpu) assert_int_equal(taken(), before);
-  graph = graph_with(large()); /* on a GPU out of the pool */
+  graph = graph_with(large()); /* on a GPU the memory is from the pool */
   assert_ok(rill_graph_release(graph));
   if (!dut.gpu) assert_int_equal(taken(), before);
   assert_false(is_complete(other));
@@ -158,7 +158,8 @@ static void raise_flag(void *user, rill_status status) {
   atomic_store((_Atomic bool *)user, true);
 }
 
-/* Any call except a submission, once the work is done; the host learns of the completion without a call. */
+/* Once the work is complete, any call except a submission frees the resources; the host learns of the completion
+ * without a rill call. */
 static void any_later_call_frees_it(void) {
   static void (*const calls[])(void) = { create_event,      query_event,     query_stream,      get_priority,
                                          get_info,          get_memory,      fail_query,        release_nothing,
@@ -186,8 +187,8 @@ static void any_later_call_frees_it(void) {
   }
 }
 
-/* Frees, of many pending objects, those that the host has waited for. NVIDIA's driver lets cuGraphInstantiate wait for
- * the device once some thirty executable graphs are under way (580.159). */
+/* If many objects are pending, those for which the host has waited are freed. With about thirty executable graphs in
+ * use, NVIDIA's driver makes cuGraphInstantiate wait for the device (580.159). */
 static void completed_ones_of_many_are_freed(void) {
   const unsigned many = dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL ? 16 : 200;
   start();
@@ -212,7 +213,8 @@ static void completed_ones_of_many_are_freed(void) {
 
 /* ---- updates ---- */
 
-/* The object keeps what its steps use now, and only the node names of the graph that it was created from. */
+/* After an update the object keeps only what its steps use now, and the node names of the graph from which it was
+ * created. */
 static void an_update_releases_the_first_graph(void) {
   start();
   rill_stream stream = new_stream("stream");
@@ -243,7 +245,7 @@ static void an_update_releases_the_first_graph(void) {
     assert_int_equal(dut.host[0], 3);
   }
   const uint32_t value = 9;
-  assert_ok(rill_graph_node_kind(nodes[1], &kind)); /* its nodes name it still */
+  assert_ok(rill_graph_node_kind(nodes[1], &kind)); /* node handles of the first graph are still valid */
   assert_int_equal(kind, RILL_NODE_FILL);
   assert_ok(rill_graph_exec_set_copy(exec, nodes[2], dut.host + 1, dut.memory, sizeof value));
   assert_ok(rill_graph_exec_set_fill(exec, nodes[1], dut.memory, &value, sizeof value, 1));
@@ -255,7 +257,7 @@ static void an_update_releases_the_first_graph(void) {
   assert_fails(rill_graph_node_kind(nodes[1], &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-/* Several execution objects share the names, and each keeps what it uses. */
+/* Several execution objects share the node names, and each keeps what it uses. */
 static void names_stay_with_the_last_object(void) {
   start();
   rill_graph graph = new_graph();

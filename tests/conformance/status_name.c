@@ -16,7 +16,7 @@ static void answers_for_unknown_numbers(void) {
   }
 }
 
-/* C1.6: programs that were compiled long ago know these numbers. */
+/* C1.6: programs that were compiled with older headers rely on these numbers. */
 static void numbers_never_change(void) {
   const rill_status numbers[] = { RILL_OK,
                                   RILL_ERROR_INVALID_ARGUMENT,
@@ -39,7 +39,7 @@ static void numbers_never_change(void) {
                                   RILL_ERROR_BACKEND,
                                   RILL_ERROR_INTERNAL,
                                   RILL_ERROR_CHECK };
-  assert_int_equal(sizeof numbers / sizeof *numbers, RILL_STATUS_END_); /* a new one stands here too */
+  assert_int_equal(sizeof numbers / sizeof *numbers, RILL_STATUS_END_); /* a new status must be added to this list */
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_int_equal(numbers[i], i);
 }
 

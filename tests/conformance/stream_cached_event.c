@@ -40,7 +40,7 @@ static void retain_and_release_do_nothing(void) {
   assert_true(rill_event_equal(cached_event(stream), event));
 }
 
-/* C3.9: what rill_stream_wait_stream records. */
+/* C3.9: the event that rill_stream_wait_stream records. */
 static void marks_the_last_wait_for_the_stream(void) {
   rill_stream stream = new_stream("stream"), waiter = new_stream("waiter"), third = new_stream("third");
   rill_event event = cached_event(stream);
@@ -51,7 +51,7 @@ static void marks_the_last_wait_for_the_stream(void) {
   assert_ok(rill_event_is_recorded(event, &recorded));
   assert_true(recorded);
   assert_false(is_ready(event));
-  assert_ok(rill_stream_wait_event(third, event, 0)); /* others may wait for it */
+  assert_ok(rill_stream_wait_event(third, event, 0)); /* other streams may wait for it */
   read_cell(third, 0);
   assert_false(is_complete(third));
   gate_open(gate);
@@ -68,7 +68,7 @@ static void is_released_with_the_stream(void) {
   assert_fails(rill_event_synchronize(event), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C3.8: it can no longer be recorded. */
+/* C3.8: it can no longer be recorded by the user. */
 static void releases_streams_held_for_it(void) {
   rill_stream held = new_stream("held"), other;
   rill_event cached;

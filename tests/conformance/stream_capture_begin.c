@@ -29,7 +29,7 @@ static void refuses_a_stream_that_captures(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C3.8: what is queued would not be in the graph. */
+/* C3.8: queued work would not be part of the graph. */
 static void refuses_a_held_stream(void) {
   needs_graphs();
   rill_stream stream = new_stream("held");
@@ -45,7 +45,7 @@ static void count_call(void *user, rill_status status) {
   (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* C7.1, C16: all kinds of work become nodes, in their order; nothing runs before the launch. */
+/* C7.1, C16: all kinds of work become nodes, in order; nothing runs before the launch. */
 static void captures_all_kinds_of_work(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream");
@@ -63,7 +63,7 @@ static void captures_all_kinds_of_work(void) {
   assert_ok(rill_copy_async(stream, dut.host, dut.memory, 40 * sizeof value));
   assert_ok(rill_copy_2d_async(stream, dut.host + 48, 8, dut.memory, 8, 4, 2));
   assert_ok(rill_stream_host_call(stream, count_call, &calls));
-  assert_ok(rill_copy_async(stream, NULL, NULL, 0)); /* nothing, so no node */
+  assert_ok(rill_copy_async(stream, NULL, NULL, 0)); /* does nothing, so it adds no node */
   assert_ok(rill_stream_capture_end(stream, &graph));
   assert_ok(rill_graph_get_nodes(graph, NULL, &nodes));
   assert_int_equal(nodes, 7);
@@ -95,7 +95,7 @@ static void refuses_calls_that_would_break_the_capture(void) {
   float ms;
   assert_ok(rill_stream_record_event(other, outside, 0));
   assert_completes(other);
-  assert_true(is_ready(outside)); /* a wait for it is no work, but not allowed even so */
+  assert_true(is_ready(outside)); /* a wait for it would do nothing, but is also refused */
   assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
   write_cell(stream, 0, 1);
@@ -114,7 +114,7 @@ static void refuses_calls_that_would_break_the_capture(void) {
   assert_fails(rill_stream_wait_event(stream, new_event("never"), 0), RILL_ERROR_NOT_RECORDED);
   assert_ok(rill_stream_wait_event(stream, new_event("never"), RILL_WAIT_IF_RECORDED));
   assert_fails(rill_stream_wait_stream(stream, other), RILL_ERROR_CAPTURE_ACTIVE);
-  /* others continue */
+  /* other streams continue */
   write_cell(other, 1, 2);
   assert_completes(other);
   read_cell(stream, 0);
@@ -125,7 +125,7 @@ static void refuses_calls_that_would_break_the_capture(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1, S27: streams, events, memory and modules can be created meanwhile, and are released as usual. */
+/* C7.1, S27: streams, events, memory and modules can be created during a capture, and are released as usual. */
 static void allows_creation_of_objects(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), made;
@@ -164,7 +164,7 @@ static const char *free_elsewhere(unsigned index, void *user) {
   return NULL;
 }
 
-/* C7.1, G11: which threads a capture keeps from freeing: all, its own, or none. */
+/* C7.1, G11: the mode decides which threads may not free during a capture: all threads, its own thread, or none. */
 static void its_mode_decides_which_threads_may_free(void) {
   needs_graphs();
   static const struct {
@@ -190,7 +190,7 @@ static void its_mode_decides_which_threads_may_free(void) {
   }
 }
 
-/* C7.2: a record that is a node, and a wait that is one. */
+/* C7.2: with RILL_EVENT_EXTERNAL, a record and a wait become nodes. */
 static void captures_external_events(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), producer = new_stream("producer");
@@ -236,7 +236,7 @@ static const char *capture_alone(unsigned index, void *user) {
   return NULL;
 }
 
-/* G13, G14: captures on two threads at once, and several in turn on one stream. */
+/* G13, G14: concurrent captures on two threads, and several captures in turn on one stream. */
 static void captures_on_two_threads_at_once(void) {
   needs_graphs();
   struct pair pair = { { new_stream("one"), new_stream("two") }, { { 0 } } };
@@ -256,7 +256,7 @@ static uint64_t used_bytes(void) {
   return info.used;
 }
 
-/* G31: memory that is allocated in a capture is the graph's, for as long as something may launch it. */
+/* G31: memory allocated in a capture belongs to the graph, and is valid as long as the graph can be launched. */
 static void allocates_memory_of_the_graph(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing");
@@ -296,7 +296,8 @@ static void allocates_memory_of_the_graph(void) {
   assert_int_equal(used_bytes(), before);
 }
 
-/* C7.3: memory allocated before the capture is freed when the capture ends, whether it returns a graph or not. */
+/* C7.3: memory that was allocated before the capture and freed during it is freed when the capture ends, whether the
+ * capture returns a graph or not. */
 static void defers_frees_of_other_memory(void) {
   needs_graphs();
   rill_stream second = new_stream("second");
@@ -313,7 +314,7 @@ static void defers_frees_of_other_memory(void) {
     assert_true(used >= before + (2 << 20));
     assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
     assert_ok(rill_free_async(stream, p));
-    assert_ok(rill_free_async(stream, q)); /* of another stream */
+    assert_ok(rill_free_async(stream, q)); /* freed on another stream */
     assert_fails(rill_free_async(stream, p), RILL_ERROR_NOT_FOUND);
     assert_fails(rill_free_async(second, q), RILL_ERROR_NOT_FOUND);
     assert_int_equal(used_bytes(), used);
@@ -322,12 +323,12 @@ static void defers_frees_of_other_memory(void) {
     if (way == 0) assert_ok(rill_stream_capture_end(stream, &graph));
     if (way == 0) assert_ok(rill_graph_release(graph));
     if (way == 1) assert_ok(rill_stream_capture_abort(stream));
-    assert_ok(rill_stream_release(stream)); /* while it captures, the third time */
+    assert_ok(rill_stream_release(stream)); /* the third time, release the stream during its capture */
     assert_int_equal(used_bytes(), before);
   }
 }
 
-/* C7.3: an aborted capture gives its memory back. */
+/* C7.3: an aborted capture releases its memory. */
 static void frees_memory_of_a_capture_that_fails(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing");
@@ -341,7 +342,7 @@ static void frees_memory_of_a_capture_that_fails(void) {
   assert_int_equal(used_bytes(), before);
 }
 
-/* G26: a launch of an execution object becomes its nodes. */
+/* G26: a captured launch of an execution object adds the object's nodes. */
 static void captures_graph_launches(void) {
   rill_graph inner = new_graph(), outer;
   rill_stream stream = new_stream("capturing");
@@ -375,7 +376,7 @@ static void captures_work_of_other_libraries(void) {
   size_t count = 4;
   rill_graph_node nodes[4];
   uint32_t kind = 0;
-  if (!native_available()) skip_because("streams of the cpu device have no native form");
+  if (!native_available()) skip_because("the cpu device has no native streams");
   assert_ok(rill_stream_native(stream, &native));
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_import(dut.device, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
@@ -402,7 +403,7 @@ static void captures_work_of_other_libraries(void) {
   }
   assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(graph));
-  /* a handle returned during the capture would let work bypass it */
+  /* a native handle returned during the capture would allow work to bypass it */
   rill_stream own = new_stream("own");
   assert_ok(rill_stream_capture_begin(own, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_stream_native(own, &native), RILL_ERROR_CAPTURE_ACTIVE);
@@ -422,7 +423,7 @@ struct of_threads {
   unsigned round;
 };
 
-/* Each thread starts after the previous one has ended, and takes no part in its captures. */
+/* Each thread starts after the previous one has ended, and does not take part in the captures of other threads. */
 static const char *captures_and_ends(unsigned index, void *user) {
   struct of_threads *shared = user;
   (void)index;
@@ -434,8 +435,8 @@ static const char *captures_and_ends(unsigned index, void *user) {
   return NULL;
 }
 
-/* C7.1, C7.3: in thread mode calls of other threads are not refused, whatever became of the thread that began the
- * capture; a global capture refuses all threads, but only while it exists. */
+/* C7.1, C7.3: in thread mode, calls of other threads are not refused, even if the thread that began the capture has
+ * ended. A capture in global mode refuses calls of all threads, but only while it exists. */
 static void refuses_calls_of_its_own_thread_only(void) {
   needs_graphs();
   struct of_threads shared = { .p = NULL };
@@ -446,7 +447,7 @@ static void refuses_calls_of_its_own_thread_only(void) {
   assert_ok(rill_stream_capture_begin(global, RILL_CAPTURE_GLOBAL));
   assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
   assert_says("global");
-  for (unsigned i = 0; i < CAPTURES; i++) { /* the capture ends with its stream, in any order */
+  for (unsigned i = 0; i < CAPTURES; i++) { /* releasing its stream ends a capture, in any order */
     assert_ok(rill_stream_release(shared.streams[(i + 2) % CAPTURES]));
     assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
   }

@@ -24,7 +24,7 @@ static void refuses_bad_handles(void) {
   assert_ok(rill_graph_release(live));
 }
 
-/* G19: the captured nodes come after those that are named. */
+/* G19: the captured nodes come after the given nodes. */
 static void adds_to_a_graph(void) {
   rill_graph graph = new_graph(), same = RILL_NULL_GRAPH;
   rill_stream stream = new_stream("stream");
@@ -32,7 +32,7 @@ static void adds_to_a_graph(void) {
   rill_graph_exec exec;
   assert_ok(rill_stream_capture_begin_to_graph(stream, graph, &write, 1, RILL_CAPTURE_GLOBAL));
   read_cell(stream, 0);
-  /* nobody else adds meanwhile */
+  /* no other call can add nodes during the capture */
   assert_fails(rill_graph_add_empty(graph, NULL, 0, &found), RILL_ERROR_CAPTURE_ACTIVE);
   assert_fails(rill_graph_instantiate(graph, &exec), RILL_ERROR_CAPTURE_ACTIVE);
   assert_fails(rill_stream_capture_begin_to_graph(new_stream("other"), graph, NULL, 0, RILL_CAPTURE_GLOBAL),

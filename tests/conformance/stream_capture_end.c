@@ -1,4 +1,4 @@
-/* rill_stream_capture_end: forks, joins, and captures that fail. */
+/* rill_stream_capture_end: streams that join and are joined back, and captures that fail. */
 #include "graphs.h"
 
 static rill_status end(uint64_t id) {
@@ -65,7 +65,7 @@ static const char *begin_and_leave(unsigned index, void *shared) {
   return NULL;
 }
 
-/* G7: a thread that has ended is distinct from a later thread with the same address and id. */
+/* G7: a thread that has ended is distinguished from a later thread with the same address and id. */
 static void belongs_to_a_thread_that_has_ended(void) {
   needs_graphs();
   rill_stream stream;
@@ -93,7 +93,8 @@ static void returns_an_empty_graph(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C7.1, G14: five streams, forked and joined through events, two of them from a forked one. */
+/* C7.1, G14: five streams join through events and are joined back; two of them join from a stream that has itself
+ * joined. */
 static void forks_and_joins(void) {
   enum { STREAMS = 5 };
   needs_graphs();
@@ -143,7 +144,7 @@ static void is_usable(rill_stream stream, unsigned cell) {
   assert_int_equal(dut.host[cell], 70 + cell);
 }
 
-/* C7.3, G8: the failure names the stream, and all of them are usable afterwards. */
+/* C7.3, G8: the error names the unjoined stream, and all streams are usable afterwards. */
 static void names_streams_that_were_not_joined(void) {
   needs_graphs();
   rill_stream stream = new_stream("origin"), lost = new_stream("the lost one"), joined = new_stream("the joined one");
@@ -164,13 +165,13 @@ static void names_streams_that_were_not_joined(void) {
   is_usable(lost, 1);
   is_usable(joined, 2);
   assert_fails(rill_stream_capture_end(stream, &graph), RILL_ERROR_INVALID_ARGUMENT);
-  /* an event of it marks no work, until it is recorded again */
+  /* an event of it stands for no work, until it is recorded again */
   assert_fails(rill_stream_wait_event(stream, event, 0), RILL_ERROR_NOT_RECORDED);
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_becomes_ready(event);
 }
 
-/* G8: work after the join is not joined. */
+/* G8: work that is captured after a stream was joined back is unjoined. */
 static void work_after_the_join_is_not_joined(void) {
   needs_graphs();
   rill_stream stream = new_stream("origin"), forked = new_stream("forked");
@@ -186,7 +187,7 @@ static void work_after_the_join_is_not_joined(void) {
   is_usable(forked, 1);
 }
 
-/* C7.3: two captures cannot become one. */
+/* C7.3: two captures cannot be merged. */
 static void does_not_merge_captures(void) {
   needs_graphs();
   rill_stream one = new_stream("one"), other = new_stream("other");
@@ -207,7 +208,7 @@ static void does_not_merge_captures(void) {
   }
 }
 
-/* C3.8: streams stay held for an event that is recorded in a capture. */
+/* C3.8: a record in a capture does not release streams that are held for the event. */
 static void does_not_release_held_streams(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing"), held = new_stream("held");
@@ -227,7 +228,7 @@ static void does_not_release_held_streams(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* G18: the stream of a capture is released in the middle of it. */
+/* G18: the origin stream is released during the capture. */
 static void is_abandoned_with_its_stream(void) {
   needs_graphs();
   rill_stream stream, forked = new_stream("forked");
@@ -283,7 +284,7 @@ static void continues_beside_releases(void) {
   assert_ok(rill_graph_release(captured));
 }
 
-/* G27: a capture ends once; an abort without a capture does nothing. */
+/* G27: a capture can end only once; an abort without a capture does nothing. */
 static void ends_once(void) {
   needs_graphs();
   rill_stream stream = new_stream("capturing");

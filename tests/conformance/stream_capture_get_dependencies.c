@@ -16,7 +16,7 @@ static void refuses_null(void) {
   assert_int_equal(count, 0);
 }
 
-/* C7.1: none, the last node, and after a wait those of both streams. */
+/* C7.1: no nodes at first, then the last node, and after a wait the last nodes of both streams. */
 static void lists_the_current_dependencies(void) {
   needs_graphs();
   const rill_stream first = new_stream("first"), second = new_stream("second");

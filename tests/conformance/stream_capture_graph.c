@@ -16,7 +16,7 @@ static void is_the_graph_being_captured(void) {
   assert_ok(rill_stream_capture_graph(stream, &graph));
   assert_ok(rill_graph_get_nodes(graph, NULL, &count));
   assert_int_equal(count, 1);
-  assert_ok(rill_graph_release(graph)); /* borrowed: nothing happens */
+  assert_ok(rill_graph_release(graph)); /* releasing a borrowed handle does nothing */
   assert_ok(rill_stream_capture_end(stream, &given));
   assert_true(rill_graph_equal(graph, given));
   assert_ok(rill_graph_release(given));

@@ -3,7 +3,7 @@
 
 GETTER_TESTS(stream, rill_stream_capture_id, uint64_t, new_stream("stream"))
 
-/* G15, G16, G34: 0 when idle, the same for all streams of a capture until its end, and ever greater. */
+/* G15, G16, G34: 0 without a capture, the same for all streams of a capture until it ends, and increasing. */
 static void is_unique(void) {
   needs_graphs();
   rill_stream stream = new_stream("stream"), forked = new_stream("forked");

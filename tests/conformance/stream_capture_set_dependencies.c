@@ -13,7 +13,7 @@ static rill_graph_node place_of(rill_stream stream) {
   return node;
 }
 
-/* C7.1: after a failure the capture continues as it was. */
+/* C7.1: a refused call does not change the capture. */
 static void refuses_nodes_outside_the_capture(void) {
   const rill_graph other = new_graph();
   const rill_stream stream = new_stream("stream");
@@ -31,7 +31,7 @@ static void refuses_nodes_outside_the_capture(void) {
   keep_graph_until_end(graph);
 }
 
-/* C7.1: two nodes side by side, from one stream, and one after both. */
+/* C7.1: captures two parallel nodes on one stream, and a node after both. */
 static void captures_branches(void) {
   needs_graphs();
   const rill_stream stream = new_stream("stream");
@@ -67,7 +67,7 @@ static void captures_branches(void) {
   assert_int_equal(dut.host[1], 2);
 }
 
-/* C7.1, C7.3: a node without successors is not joined; the stream stays usable. */
+/* C7.1, C7.3: if a node is unjoined, the capture fails; the stream stays usable. */
 static void an_unjoined_node_fails_the_capture(void) {
   needs_graphs();
   const rill_stream stream = new_stream("stream");

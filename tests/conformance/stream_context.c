@@ -9,7 +9,7 @@ static uintptr_t context_of(rill_stream stream) {
   return context;
 }
 
-/* C3.4, S24: 0 where there is none; else one for all streams of the device. */
+/* C3.4, S24: 0 if the backend has no contexts; otherwise the same for all streams of the device. */
 static void is_the_context_of_the_device(void) {
   rill_stream first = new_stream("first"), second = new_stream("second"), standard;
   assert_ok(rill_device_default_stream(dut.device, &standard));
@@ -28,7 +28,7 @@ static const char *has_the_same(unsigned index, void *shared) {
   return NULL;
 }
 
-/* S24: asked on threads that have no current device. */
+/* S24: queried on threads without a current device. */
 static void does_not_depend_on_the_thread(void) {
   rill_stream stream = new_stream("stream");
   run_threads(4, has_the_same, &stream);

@@ -17,7 +17,7 @@ static void refuses_null_out(void) {
   assert_fails(rill_stream_create(dut.device, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* S1: a policy with no meaning. */
+/* S1: refuses an undefined policy. */
 static void refuses_an_unknown_policy(void) {
   const uint32_t unknown[] = { RILL_PRIORITY_STRICT + 1, UINT32_MAX };
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -121,7 +121,7 @@ static void clamps_priorities_out_of_range(void) {
   assert_int_equal(priority_of(with_priority(1000, RILL_PRIORITY_CLAMP)), least);
 }
 
-/* C3.2, S4: the text names the range. */
+/* C3.2, S4: the text has the valid range. */
 static void refuses_priorities_out_of_range_when_strict(void) {
   const int32_t outside[] = { dut.info.priority_greatest - 1, dut.info.priority_least + 1, INT32_MIN };
   char least[16], greatest[16];
@@ -138,7 +138,7 @@ static void refuses_priorities_out_of_range_when_strict(void) {
   }
 }
 
-/* C3.2: intents hold on every device, strictly too. */
+/* C3.2: priorities by intent are valid on every device, also with the strict policy. */
 static void accepts_priorities_by_intent(void) {
   const uint32_t policies[] = { RILL_PRIORITY_CLAMP, RILL_PRIORITY_STRICT };
   for (size_t i = 0; i < 2; i++) {
@@ -189,7 +189,7 @@ static const char *creates_and_uses(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C1.7, S23: one thread's stream is every thread's. */
+/* C1.7, S23: any thread can use a stream. */
 static void serves_threads_that_did_not_create_it(void) {
   rill_stream streams[8];
   run_threads(8, creates_and_uses, streams);

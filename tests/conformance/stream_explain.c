@@ -52,12 +52,12 @@ static void names_incomplete_work(void) {
   contains(text, "not known to be complete: operation 1: wait for event \"passed\", operation ");
   contains(text, " of stream \"other\"\n");
   contains(text, "then operation 2: fill of 4 bytes");
-  contains(text, "then operation 3: wait for operation "); /* rill's own event */
+  contains(text, "then operation 3: wait for operation "); /* an internal event of rill */
   gate_open(before);
   assert_completes(stream);
 }
 
-/* The report leads to the missing record, which the user can fix. */
+/* The report leads to the missing record, which is the user's mistake. */
 static void names_what_holds_a_stream(void) {
   rill_stream stream = new_stream("held"), other = new_stream("other");
   rill_event event = new_event("missing");
@@ -71,7 +71,7 @@ static void names_what_holds_a_stream(void) {
   assert_completes(stream);
 }
 
-/* A wait of another thread, seen from this one. */
+/* Another thread waits, and this thread reads the report. */
 static const char *wait_for_it(unsigned index, void *user) {
   (void)index;
   REQUIRE_OK(rill_stream_synchronize(*(rill_stream *)user));
@@ -105,7 +105,7 @@ static void run_until_released(void *user, rill_status status) {
   while (!atomic_load(&call->ends)) (void)sched_yield();
 }
 
-/* Reported only while the host call runs, and only for its own stream. */
+/* The duration is reported only while the host call runs, and only for its own stream. */
 static void says_how_long_a_host_call_has_run(void) {
   rill_stream stream = new_stream("calls"), other = new_stream("other");
   struct call call = { false, false };

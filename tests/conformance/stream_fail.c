@@ -48,7 +48,8 @@ static void the_first_of_several_is_reported(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-/* The work before it is waited for: a time limit that passes first is reported, and the failure is reported later. */
+/* The synchronize still waits for earlier work. If its time limit passes first, it returns TIMEOUT, and a later call
+ * reports the failure. */
 static void comes_after_the_wait(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);

@@ -13,7 +13,7 @@ static void record(rill_stream stream, rill_event event) { assert_ok(rill_stream
 
 static void wait_for(rill_stream stream, rill_event event) { assert_ok(rill_stream_wait_event(stream, event, 0)); }
 
-/* A stream that waits for an event which nobody has recorded, and another to record it on. */
+/* A stream that waits for an event which was never recorded, and a second stream on which it can be recorded. */
 struct scene {
   rill_stream held, other;
   rill_event event;
@@ -82,7 +82,7 @@ static void leaves_earlier_work_alone(void) {
   assert_false(is_complete(stream));
 }
 
-/* The first record decides; a later one changes nothing. */
+/* The wait refers to the first record; later records do not change it. */
 static void is_bound_to_the_first_record(void) {
   struct scene s = hold();
   rill_stream busy = new_stream("busy");
@@ -111,7 +111,7 @@ static void holds_many_streams(void) {
   }
 }
 
-/* Each wait holds what comes after it. */
+/* Each wait holds the work after it. */
 static void holds_for_several_events_in_turn(void) {
   rill_stream stream = new_stream("held"), other = new_stream("other");
   rill_event first = new_event("first"), second = new_event("second"), between = new_event("between");
@@ -121,7 +121,7 @@ static void holds_for_several_events_in_turn(void) {
   wait_for(stream, second);
   write_cell(stream, 0, 2);
   read_cell(stream, 0);
-  record(other, second); /* out of turn: still after the first */
+  record(other, second); /* recorded out of order: the wait still comes after the first one */
   assert_false(is_ready(between));
   record(other, first);
   assert_becomes_ready(between);
@@ -129,7 +129,7 @@ static void holds_for_several_events_in_turn(void) {
   assert_int_equal(dut.host[0], 2);
 }
 
-/* C3.8: an event that counts as recorded from the start does not hold. */
+/* C3.8: an event that is created signaled does not hold a stream. */
 static void signaled_events_start_a_ring_of_buffers(void) {
   enum { BUFFERS = 3, ROUNDS = 10 };
   rill_stream upload = new_stream("upload"), compute = new_stream("compute");
@@ -156,7 +156,7 @@ static void signaled_events_start_a_ring_of_buffers(void) {
 
 static void take_status(void *user, rill_status status) { *(rill_status *)user = status; }
 
-/* C3.8: arguments, patterns and pageable sources are read at the call; all of it runs in order. */
+/* C3.8: arguments, patterns and pageable sources are read at the call, and all work runs in order. */
 static void copies_its_inputs_at_the_call(void) {
   struct scene s = hold();
   rill_kernel kernel = new_kernel(&launch_bundle, "store");
@@ -294,7 +294,7 @@ static void holding_spreads_through_chains(void) {
   assert_int_equal(dut.host[LINKS - 1], 7);
 }
 
-/* W8: a wait keeps the held point it took when the event is recorded elsewhere. */
+/* W8: a queued wait still refers to its record when the event is recorded elsewhere. */
 static void a_wait_keeps_its_held_point(void) {
   struct scene s = hold();
   rill_stream third = new_stream("third");
@@ -325,7 +325,8 @@ static void a_stream_may_wait_for_its_own_held_record(void) {
 
 /* ---- cycles ---- */
 
-/* C3.8: refused at once, with the names in the text; another stream can then record the event. */
+/* C3.8: the record is refused immediately, with the names in the text; the event can then be recorded on another
+ * stream. */
 static void refuses_a_record_after_its_own_wait(void) {
   struct scene s = hold();
   assert_fails(rill_stream_record_event(s.held, s.event, 0), RILL_ERROR_INVALID_ARGUMENT);
@@ -353,7 +354,7 @@ static void refuses_longer_cycles(void) {
 
 /* ---- events that go unrecorded ---- */
 
-/* C3.8: held work fails, host calls get the status, synchronize says so once, the stream continues. */
+/* C3.8: held work fails, host calls receive the status, one synchronize reports it, and the stream stays usable. */
 static void fails_when_the_event_is_released_unrecorded(void) {
   struct scene s = hold();
   rill_status reported = RILL_OK;
@@ -371,7 +372,7 @@ static void fails_when_the_event_is_released_unrecorded(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* The last reference, not the first. */
+/* Releasing a reference that is not the last has no effect. */
 static void a_reference_keeps_the_stream_held(void) {
   struct scene s = hold();
   assert_ok(rill_event_retain(s.event));
@@ -381,7 +382,7 @@ static void a_reference_keeps_the_stream_held(void) {
   assert_completes(s.held);
 }
 
-/* C3.7: once recorded, the event may be released. */
+/* C3.7: once it has been recorded, the event may be released. */
 static void the_event_may_be_released_after_its_record(void) {
   struct scene s = hold();
   struct gate *gate = gate_close(s.other);
@@ -408,7 +409,7 @@ static const char *synchronizes_device(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.8, C2.5: host waits block until the work is released and done. */
+/* C3.8, C2.5: host waits block until the held work has been submitted and is complete. */
 static void host_waits_block(void) {
   const thread_body bodies[] = { synchronizes_stream, synchronizes_device };
   for (int i = 0; i < 2; i++) {
@@ -417,7 +418,7 @@ static void host_waits_block(void) {
     write_cell(s.held, 0, 4);
     read_cell(s.held, 0);
     struct background *threads = start_threads(2, bodies[i], &s.held);
-    let_pass_ns(2 * MILLISECOND); /* so that they block more often than not */
+    let_pass_ns(2 * MILLISECOND); /* gives the waits time to block */
     record(s.other, s.event);
     join_threads(threads);
   }
@@ -452,7 +453,7 @@ static const char *waits_or_records(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.8: a wait and the first record at the same time: in either order the stream continues. */
+/* C3.8: a wait races with the first record; in either order the stream is not left held. */
 static void no_wait_is_lost_in_a_race(void) {
   struct race race = { new_stream("waiter"), new_stream("recorder"), RILL_NULL_EVENT };
   for (unsigned i = 0; i < scaled(300); i++) {

@@ -37,7 +37,8 @@ static void tell(void *user, rill_status status) {
   reported->cell = dut.host[0];
 }
 
-/* C3.13, H2, H3, H12: on another thread, with the data that was given, RILL_OK, after the work before it. */
+/* C3.13, H2, H3, H12: the function runs on another thread, with the given data and RILL_OK, after earlier work of the
+ * stream. */
 static void runs_in_stream_order(void) {
   struct reported reported = { pthread_self(), RILL_ERROR_INTERNAL, 0 }, later = reported;
   rill_stream stream = new_stream("stream");
@@ -94,7 +95,7 @@ static void wait_for_flag(void *user, rill_status status) {
     let_pass_ns(MILLISECOND / 10);
 }
 
-/* C3.13, H4: other streams continue, as long as they have no host calls of their own. */
+/* C3.13, H4: other streams are not blocked, unless they have host calls of their own. */
 static void blocks_its_own_stream_only(void) {
   unsigned flag = 0;
   rill_stream stream = new_stream("stream"), other = new_stream("other");
@@ -111,7 +112,7 @@ static void blocks_its_own_stream_only(void) {
   assert_false(ready);
 }
 
-/* Statuses that a host call received from calls that would have blocked. */
+/* The statuses of calls inside a host call that would have blocked. */
 struct blocked {
   rill_stream own, other;
   rill_event event;
@@ -148,8 +149,7 @@ static void block_in_every_way(void *user, rill_status status) {
   if (rill_free(NULL) != RILL_OK) b->others++;
 }
 
-/* C3.13: a call that may block is refused there with a text, and nothing hangs. Afterwards everything works as
- * before. */
+/* C3.13: a call that may block is refused with a text, and nothing deadlocks. Afterwards everything works as before. */
 static void refuses_to_block_inside(void) {
   struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
   b.registered = aligned_alloc(4096, 4096);
@@ -203,7 +203,8 @@ static void copy_inside(void *user, rill_status status) {
   note_refusal(b, rill_copy_2d_async(b->own, dut.memory, 16, source, 16, 8, 3));
 }
 
-/* On the cpu a copy blocks for a pageable source that work may still write: here, this call. */
+/* On the cpu device a copy blocks if earlier work may still write its pageable source; here that work is the host call
+ * itself. */
 static void refuses_copies_that_would_block_inside(void) {
   if (dut.gpu) return;
   struct blocked b = { .own = new_stream("own") };

@@ -17,7 +17,7 @@ static void never_changes(void) {
   assert_int_equal(id_of(stream), id);
 }
 
-/* C3.4: no other stream has had this id, including destroyed ones. */
+/* C3.4: no other stream has this id, including streams that were destroyed. */
 static void is_never_reused(void) {
   enum { STREAMS = 400 };
   static uint64_t ids[STREAMS];

@@ -1,4 +1,4 @@
-/* rill_stream_import.  The CPU has no native streams, and says so. */
+/* rill_stream_import. The CPU has no native streams and reports UNSUPPORTED. */
 #include "support/native.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ static void tell_release(void *user, uintptr_t native) {
 static const rill_import_options with_release = { sizeof with_release, RILL_IMPORT_BORROW, "borrowed", tell_release,
                                                   &reported };
 
-/* A release function requires borrowing, and the vendor's default streams cannot be owned. */
+/* A release function requires RILL_IMPORT_BORROW, and the vendor's default streams cannot be adopted. */
 static void refuses_contradictory_ownership(void) {
   rill_stream out;
   rill_import_options options = with_release;
@@ -65,7 +65,7 @@ static void check_that_it_works(rill_stream stream, uint32_t value) {
   assert_int_equal(dut.host[0], value);
 }
 
-/* C3.3, S16: borrowed, it is used and never destroyed. */
+/* C3.3, S16: a borrowed stream is used but never destroyed. */
 static void borrows(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -94,7 +94,7 @@ static void adopts(void) {
   assert_fails(rill_stream_synchronize(stream), RILL_ERROR_STALE_HANDLE);
 }
 
-/* C3.3: once, inside the call that releases the last reference. */
+/* C3.3: the function is called once, during the call that releases the last reference. */
 static void calls_release_once(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -113,7 +113,7 @@ static void calls_release_once(void) {
   assert_int_equal(reported.calls, 1);
 }
 
-/* C3.3, S16: importing again returns the same handle with a new reference; there is one owner. */
+/* C3.3, S16: importing again returns the same handle with an additional reference; there is one owner. */
 static void returns_the_same_handle_again(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -130,7 +130,7 @@ static void returns_the_same_handle_again(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3: a stream that rill created is recognized, and rill still destroys it. */
+/* C3.3: a stream that rill created is recognized, and is still destroyed by rill. */
 static void recognizes_its_own_streams(void) {
   if (!native_available()) return;
   enum { STREAMS = 100 };
@@ -165,7 +165,7 @@ static void recognizes_its_own_streams(void) {
   assert_true(rill_stream_equal(again, usual));
 }
 
-/* C3.3: properties are read from the native stream. */
+/* C3.3: the properties are read from the native stream. */
 static void reads_the_properties_of_the_stream(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -187,7 +187,7 @@ static void reads_the_properties_of_the_stream(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3, S18: null, legacy and per thread; resolved at each call. */
+/* C3.3, S18: the null, legacy and per-thread streams are resolved at each call. */
 static void accepts_the_special_values(void) {
   if (!native_available()) return;
   rill_stream streams[3];

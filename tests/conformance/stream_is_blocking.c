@@ -19,7 +19,7 @@ static void returns_what_was_requested(void) {
   }
 }
 
-/* C2.4, D1, D2, D3: against the vendor's null stream.  The CPU has none. */
+/* C2.4, D1, D2, D3: a blocking stream is ordered with the vendor's null stream. The CPU has none. */
 static void orders_against_the_null_stream(void) {
   rill_stream null_stream = { 1 };
   if (!dut.gpu) {

@@ -8,7 +8,7 @@ GETTER_TESTS(stream, rill_stream_is_complete, bool, new_stream("getter"))
 /* Q1 */
 static void is_true_for_a_new_stream(void) { assert_true(is_complete(new_stream("stream"))); }
 
-/* C3.11, Q2, Q3: pending is false, not an error, and nothing blocks. */
+/* C3.11, Q2, Q3: while work is pending it returns false, which is not an error, and does not block. */
 static void becomes_true_when_the_work_is_done(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
@@ -26,7 +26,7 @@ static void poll(rill_stream stream) {
   }
 }
 
-/* Q6: work is done without any call that waits for it. */
+/* Q6: work completes without any call that waits for it. */
 static void becomes_true_by_polling(void) {
   rill_stream stream = new_stream("stream");
   for (uint32_t i = 1; i <= 20; i++) {
@@ -37,7 +37,7 @@ static void becomes_true_by_polling(void) {
   }
 }
 
-/* A wait is work too. */
+/* A wait for an event is also work. */
 static void is_false_while_the_stream_waits(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   struct gate *gate = gate_close(first);
@@ -55,7 +55,7 @@ static const char *sees_what_is_pending(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Q5: any thread may ask. */
+/* Q5: any thread may query. */
 static void serves_every_thread(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);

@@ -19,7 +19,7 @@ static void is_the_label_that_was_given(void) {
                       "several words, \"quotes\" and \xc3\xa9");
 }
 
-/* C1.5: it is what errors call the stream. */
+/* C1.5: errors show the label of the stream. */
 static void names_the_stream_in_errors(void) {
   assert_fails(rill_stream_priority(new_stream("upload"), NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_names("upload");

@@ -1,4 +1,4 @@
-/* rill_stream_launch. Tests of refused launches; kernels.c tests what kernels compute. */
+/* rill_stream_launch: launches that are refused. kernels.c tests the results of kernels. */
 #include "support/testing.h"
 
 #include "launch.rill.h"
@@ -29,7 +29,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_kernels("rill_stream_launch", call_with_kernel);
 }
 
-/* C1.6: handles come first. */
+/* C1.6: handles are checked first. */
 static void checks_handles_first(void) {
   assert_fails(rill_stream_launch(RILL_NULL_STREAM, RILL_NULL_KERNEL, NULL, NULL, 99), RILL_ERROR_INVALID_HANDLE);
   assert_fails(rill_stream_launch(new_stream("stream"), RILL_NULL_KERNEL, NULL, NULL, 99), RILL_ERROR_INVALID_HANDLE);
@@ -109,7 +109,7 @@ static void accepts_older_and_newer_structs(void) {
   takes_grown_options("rill_stream_launch", launch_with, &one_thread, sizeof one_thread, offsetof(rill_launch, label));
 }
 
-/* kernel.h: the label names the launch in error texts, of an older struct that has one, too. */
+/* kernel.h: errors of a launch contain its label, also if an older struct is passed. */
 static void says_which_launch_it_refused(void) {
   set_scene();
   rill_launch launch = one_thread;
@@ -131,7 +131,7 @@ static void refuses_reserved_bits(void) {
   expect_unused_stream();
 }
 
-/* L1: x 0 has no meaning; y and z 0 read as 1. */
+/* L1: x must not be 0; y and z are 1 if they are 0. */
 static void checks_for_empty_shapes(void) {
   set_scene();
   rill_launch launch = one_thread;
@@ -154,7 +154,7 @@ static void refuses_number(rill_launch launch, uint64_t number) {
 
 static uint32_t *dimension(rill_dim3 *size, int i) { return i == 0 ? &size->x : i == 1 ? &size->y : &size->z; }
 
-/* C6.5, L2: each dimension against its limit, and the text has the limit in it. */
+/* C6.5, L2: each dimension has its limit, and the text contains it. */
 static void checks_limits_of_dimensions(void) {
   set_scene();
   for (int i = 0; i < 3; i++) {
@@ -176,7 +176,7 @@ static void checks_limits_of_dimensions(void) {
   expect_unused_stream();
 }
 
-/* L2: the product, which may pass 32 bits. */
+/* L2: the product is checked, and may exceed 32 bits. */
 static void checks_the_number_of_threads(void) {
   set_scene();
   rill_kernel_info info = RILL_KERNEL_INFO_INIT;
@@ -194,7 +194,7 @@ static void checks_the_number_of_threads(void) {
   assert_completes(stream);
 }
 
-/* C6.4, L3, L18: past the default limit rill opts in; past the device's it refuses. */
+/* C6.4, L3, L18: above the default limit rill opts in to more; above the device's limit it refuses. */
 static void checks_shared_memory(void) {
   set_scene();
   const uint64_t limit = dut.info.shared_per_block_optin;
@@ -228,7 +228,7 @@ static void clusters_work_if_supported(void) {
     assert_ok(launch_store(stream, store, &launch));
     launch.cluster.x = 3;
     refuses_launch(launch, RILL_ERROR_INVALID_ARGUMENT, "not a multiple of the cluster's 3");
-    launch.grid.x = launch.cluster.x = 16; /* not every device can */
+    launch.grid.x = launch.cluster.x = 16; /* not every device supports this size */
     spoil_last_error();
     if (launch_store(stream, store, &launch) != RILL_OK) assert_says("a cluster of 16 x 1 x 1 blocks, but the limit");
     launch.grid.x = launch.cluster.x = 1024;
@@ -273,7 +273,7 @@ static void attributes_work_or_say_why_not(void) {
     const rill_status status = launch_store(stream, store, &launch);
     if (status == RILL_OK) continue;
     assert_true(status == RILL_ERROR_UNSUPPORTED || status == RILL_ERROR_INVALID_ARGUMENT ||
-                status == RILL_ERROR_INVALID_HANDLE); /* a null event, for the kind that takes one */
+                status == RILL_ERROR_INVALID_HANDLE); /* a null event, for the attribute that takes an event */
     assert_says("rill_stream_launch");
     if (status == RILL_ERROR_UNSUPPORTED) assert_says(dut.name);
   }

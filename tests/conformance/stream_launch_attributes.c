@@ -1,4 +1,4 @@
-/* rill_stream_launch with attributes: each works, or says UNSUPPORTED with the reason (C1.8). */
+/* rill_stream_launch with attributes: each attribute works or is refused with UNSUPPORTED and the reason (C1.8). */
 #include "support/testing.h"
 
 #include "launch.rill.h"
@@ -56,11 +56,11 @@ static bool works(rill_launch_attribute attribute, const char *name) {
   assert_says(dut.name);
   read_cell(stream, 0);
   assert_completes(stream);
-  assert_int_equal(dut.host[0], 0); /* nothing ran */
+  assert_int_equal(dut.host[0], 0); /* the kernel did not run */
   return false;
 }
 
-/* C1.6: the same attribute twice, and flags that it does not know. */
+/* C1.6: refuses the same attribute twice, and unknown flags. */
 static void refuses_duplicates_and_unknown_flags(void) {
   set_scene();
   const rill_launch_attribute twice[] = { number(RILL_ATTR_COOPERATIVE, 0), number(RILL_ATTR_COOPERATIVE, 0) };
@@ -77,7 +77,7 @@ static void refuses_duplicates_and_unknown_flags(void) {
   for (int i = 0; i < 2; i++) {
     refuses(number(switches[i], 2), RILL_ERROR_INVALID_ARGUMENT, "2");
     refuses(number(switches[i], -1), RILL_ERROR_INVALID_ARGUMENT, "-1");
-    assert_ok(launch((const rill_launch_attribute[]){ number(switches[i], 0) }, 1)); /* asks for nothing */
+    assert_ok(launch((const rill_launch_attribute[]){ number(switches[i], 0) }, 1)); /* the value 0 requests nothing */
   }
   refuses(number(RILL_ATTR_MEMORY_SYNC_DOMAIN, 2), RILL_ERROR_OUT_OF_RANGE, "2");
   refuses(number(RILL_ATTR_CARVEOUT, 101), RILL_ERROR_OUT_OF_RANGE, "101");
@@ -85,7 +85,8 @@ static void refuses_duplicates_and_unknown_flags(void) {
   assert_completes(stream);
 }
 
-/* L9: as the feature says; a grid that cannot be resident is refused with the largest that can. */
+/* L9: as RILL_FEATURE_COOPERATIVE says; a grid whose blocks cannot be resident together is refused, with the largest
+ * possible number of blocks. */
 static void cooperative_launches_work_if_supported(void) {
   set_scene();
   const rill_launch_attribute on = number(RILL_ATTR_COOPERATIVE, 1);
@@ -157,7 +158,7 @@ static rill_status call_with_event(uint64_t id) {
 
 static void refuses_bad_event_handles(void) { refuses_bad_events("rill_stream_launch", call_with_event); }
 
-/* The event counts as recorded, as by rill_stream_record_event. */
+/* The event is recorded as by rill_stream_record_event. */
 static void events_are_recorded_or_say_why_not(void) {
   set_scene();
   rill_event event = new_event("event"), cached;
@@ -180,7 +181,7 @@ static void events_are_recorded_or_say_why_not(void) {
   assert_true(recorded);
   assert_becomes_ready(event);
   assert_true(is_ready(event));
-  struct gate *gate = gate_close(stream); /* queried again, since the first completion is remembered */
+  struct gate *gate = gate_close(stream); /* queried again, because the first completion is cached */
   attribute.flags = RILL_ATTR_TRIGGER_AT_BLOCK_START;
   assert_ok(launch(&attribute, 1));
   assert_false(is_ready(event));
@@ -214,7 +215,8 @@ static void events_release_held_streams(void) {
   assert_completes(stream);
 }
 
-/* In a capture the event forks: what waits for it comes after the kernel, at every launch of the graph. */
+/* In a capture, another stream can join through the event; its work comes after the kernel at every launch of the
+ * graph. */
 static void events_fork_captures(void) {
   set_scene();
   if (!works(event_of(new_event("try")), "RILL_ATTR_PROGRAMMATIC_EVENT")) return;
@@ -227,7 +229,7 @@ static void events_fork_captures(void) {
   assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
   write_cell(stream, 0, 0);
   assert_ok(launch(attributes, 1));
-  assert_ok(launch(attributes, 2)); /* after a kernel, which may let it start early */
+  assert_ok(launch(attributes, 2)); /* it follows a kernel that may let it start early */
   assert_ok(rill_stream_wait_event(other, event, 0));
   read_cell(other, 0);
   assert_ok(rill_stream_record_event(other, back, 0));
@@ -244,7 +246,7 @@ static void events_fork_captures(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* C3.8: attributes are taken at the call. */
+/* C3.8: attributes are copied at the call. */
 static void held_launches_keep_attributes(void) {
   set_scene();
   rill_launch_attribute attribute = number(RILL_ATTR_PRIORITY, RILL_PRIORITY_HIGH);
@@ -260,7 +262,7 @@ static void held_launches_keep_attributes(void) {
   assert_int_equal(dut.host[0], supported ? 7 : 0);
 }
 
-/* G38: the nodes of captures carry them. */
+/* G38: captured nodes have the attributes. */
 static void captured_nodes_keep_attributes(void) {
   set_scene();
   const rill_launch_attribute attribute = number(RILL_ATTR_PRIORITY, RILL_PRIORITY_HIGH);
@@ -280,7 +282,7 @@ static void captured_nodes_keep_attributes(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* Together, and with a cluster. */
+/* Several attributes together, and with a cluster. */
 static void several_attributes_combine(void) {
   set_scene();
   const rill_launch_attribute attributes[] = { number(RILL_ATTR_PRIORITY, 0), number(RILL_ATTR_MEMORY_SYNC_DOMAIN, 1),

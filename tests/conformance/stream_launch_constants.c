@@ -11,7 +11,7 @@ static void set_scene(void) {
   give = new_kernel(&launch_bundle, "give_constants");
 }
 
-/* Copies into four cells of dut.host, from `cell` on. */
+/* Launches a kernel that copies the constants to four cells of dut.host, starting at `cell`. */
 static rill_status launch(rill_stream on, unsigned cell, const rill_constant *constants, size_t count) {
   rill_launch one_thread = rill_launch_1d(1, 1);
   unsigned *out = dut.host + cell;
@@ -44,7 +44,7 @@ static void refuses_invalid_constants(void) {
   assert_int_equal(dut.host[0], 0); /* nothing ran */
 }
 
-/* C6.4, L14: in stream order before the kernel, and the source is taken at the call, pinned or not. */
+/* C6.4, L14: constants are written in stream order before the kernel; the source is read at the call, pinned or not. */
 static void constants_are_copied_at_the_call(void) {
   unsigned values[4] = { 1, 2, 3, 4 };
   unsigned *pinned = dut.host + 32;
@@ -57,10 +57,10 @@ static void constants_are_copied_at_the_call(void) {
   memcpy(pinned, (const unsigned[]){ 5, 6, 7, 8 }, 16);
   assert_ok(launch(stream, 4, &(rill_constant){ "factors", pinned, 16 }, 1));
   memset(pinned, 0, 16);
-  assert_ok(launch(stream, 8, NULL, 0)); /* sees what is there */
+  assert_ok(launch(stream, 8, NULL, 0)); /* without constants the kernel sees the current values */
   const unsigned nine = 9;
-  assert_ok(launch(stream, 12, &(rill_constant){ "factors", &nine, 4 }, 1)); /* a part */
-  assert_ok(launch(stream, 16, &(rill_constant){ "factors", NULL, 0 }, 1));  /* nothing of it */
+  assert_ok(launch(stream, 12, &(rill_constant){ "factors", &nine, 4 }, 1)); /* only the first bytes of the variable */
+  assert_ok(launch(stream, 16, &(rill_constant){ "factors", NULL, 0 }, 1));  /* no bytes of the variable */
   gate_open(gate);
   assert_completes(stream);
   const unsigned expected[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 9, 6, 7, 8, 9, 6, 7, 8 };
@@ -88,7 +88,7 @@ static void held_streams_queue_constants(void) {
   assert_memory_equal(dut.host, expected, sizeof expected);
 }
 
-/* C3.8: constants are dropped with the stream's work. */
+/* C3.8: constants are discarded with the work of a held stream that fails. */
 static void constants_are_dropped_with_held_work(void) {
   const unsigned values[4] = { 21, 22, 23, 24 };
   set_scene();
@@ -102,7 +102,7 @@ static void constants_are_dropped_with_held_work(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* C3.8: the stream continues after its handle was released, and another stream may reuse the handle's slot. */
+/* C3.8: after its handle was released the stream still runs, and another stream may use the same handle slot. */
 static void constants_outlive_their_stream(void) {
   enum { OTHERS = 8 };
   const unsigned values[4] = { 1, 2, 3, 4 }, other_values[4] = { 5, 6, 7, 8 };
@@ -116,7 +116,7 @@ static void constants_outlive_their_stream(void) {
   assert_ok(launch(held, 0, &(rill_constant){ "factors", values, sizeof values }, 1));
   assert_ok(rill_stream_release(held));
   assert_ok(rill_pool_create(dut.device, NULL, &pool));
-  assert_ok(rill_pool_release(pool)); /* with it, the slots of all that was released are free */
+  assert_ok(rill_pool_release(pool)); /* after this release, all slots of released objects are free */
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < OTHERS; i++) {
       if (round == 0) others[i] = new_stream("other");
@@ -148,7 +148,7 @@ static const char *launch_own(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Each launch sees its own constants, with any number of threads on the stream. */
+/* Each launch sees its own constants, even if many threads use the stream. */
 static void each_launch_sees_its_own_constants(void) {
   set_scene();
   assert_ok(rill_alloc(dut.device, sizeof *results * THREADS * ROUNDS, RILL_MEMORY_PINNED, (void **)&results));
@@ -200,7 +200,7 @@ static void constants_are_written_at_each_replay(void) {
     assert_memory_equal(dut.host + 4, expected + 4, sizeof expected - sizeof values);
   }
   assert_ok(rill_graph_exec_release(exec));
-  run_graph(graph); /* as it was captured */
+  run_graph(graph); /* with the captured constants */
   assert_memory_equal(dut.host, expected, sizeof expected);
   assert_ok(rill_graph_release(graph));
 }

@@ -27,14 +27,14 @@ static void refuses_null(void) {
 
 static void refuses_unknown_names(void) {
   rill_kernel_ref ref = { &launch_bundle, "no_such_kernel", { 0, 0 } };
-  for (int i = 0; i < 2; i++) { /* the second time too */
+  for (int i = 0; i < 2; i++) { /* also the second time */
     assert_fails(rill_stream_launch_ref(new_stream("stream"), &ref, &one_thread, NULL, 0), RILL_ERROR_NOT_FOUND);
     assert_says("no_such_kernel");
     assert_says("store");
   }
 }
 
-/* C6.5: the same checks as with a kernel. */
+/* C6.5: the same checks as for a kernel. */
 static void checks_arguments_and_shape(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = dut.memory;
@@ -60,7 +60,7 @@ static void launches_by_name(void) {
   }
 }
 
-/* A cache filled by another instance of the library, or with garbage, does no harm. */
+/* A cache that another instance of the library has filled, or that contains garbage, does no harm. */
 static void survives_a_stale_cache(void) {
   rill_stream stream = new_stream("stream");
   rill_kernel_ref ref = { &launch_bundle, "store", { UINT64_MAX, stream.id } };
@@ -86,13 +86,13 @@ static const char *launches(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C1.7: one reference, first used by many threads at once. */
+/* C1.7: many threads use one reference for the first time. */
 static void serves_many_threads(void) {
   rill_kernel_ref ref = { &launch_bundle, "store", { 0, 0 } };
   run_threads(16, launches, &ref);
 }
 
-/* One reference serves every device. */
+/* One reference can be used on every device. */
 static void serves_several_devices(void) {
   needs_second_device();
   rill_kernel_ref ref = { &launch_bundle, "store", { 0, 0 } };

@@ -1,4 +1,4 @@
-/* rill_stream_launch_typed, and the typed launch functions that rillcc writes, which call it */
+/* rill_stream_launch_typed, and the typed launch functions that rillcc generates, which call it */
 #include "support/testing.h"
 
 #include "graphs.h"
@@ -62,7 +62,7 @@ static void names_the_function_in_captures(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-/* The name may be freed after the call: it belongs to a library that a program may close. */
+/* The name is copied, because it belongs to a library that the program may unload. */
 static void copies_the_name(void) {
   char name[] = "of_a_plugin_launch";
   rill_error error = RILL_ERROR_INIT;
@@ -81,7 +81,7 @@ static void has_its_own_name(void) {
                RILL_ERROR_INVALID_HANDLE);
 }
 
-/* A name that does not fit is cut. */
+/* A name that does not fit is truncated. */
 static void accepts_long_names(void) {
   char name[1000];
   memset(name, 'x', sizeof name - 1);

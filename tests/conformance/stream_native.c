@@ -9,7 +9,7 @@ static uintptr_t native_of(rill_stream stream) {
   return native;
 }
 
-/* C3.4, S17, S20: 0 on the CPU; elsewhere one of its own, always the same. */
+/* C3.4, S17, S20: 0 on the CPU; on a GPU each stream has its own handle, always the same. */
 static void each_stream_has_its_own(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   if (!dut.gpu) {

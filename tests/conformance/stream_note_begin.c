@@ -16,7 +16,7 @@ static void refuses_bad_arguments(void) {
   assert_says("name");
   assert_fails(rill_stream_note_begin(noted, RILL_STREAM_NOTE(.name = "reduce", .rank = 4, .ranks = 4)),
                RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("rank 4 of 4");
+  assert_says("rank is 4, but ranks is 4");
 }
 
 static void accepts_older_and_newer_notes(void) {
@@ -25,7 +25,7 @@ static void accepts_older_and_newer_notes(void) {
   takes_grown_options("rill_stream_note_begin", begin_with, &note, sizeof note, offsetof(rill_stream_note, group));
 }
 
-/* Reports contain the notes in stream order, and texts are copied. */
+/* Reports contain the notes in stream order; their texts are copied. */
 static void appears_in_reports(void) {
   char text[4096], name[] = "reduce", group[] = "rows", *const at = text;
   size_t size = sizeof text;
@@ -51,7 +51,7 @@ static void appears_in_reports(void) {
   assert_string_equal(text, "stream \"noted\": has no work\n");
 }
 
-/* Notes on a held stream are ignored, since its work is submitted later. */
+/* Notes on a held stream are ignored, because its work is submitted later. */
 static void ignores_held_streams(void) {
   char text[4096];
   size_t size = sizeof text;

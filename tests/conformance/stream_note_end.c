@@ -20,7 +20,7 @@ static double number_after(const char *at, const char *what) {
   return strtod(found + strlen(what), NULL);
 }
 
-/* Each note is a bar of the stream around the work between the two calls; inner bars lie inside outer ones. */
+/* Each note is a bar in the stream's track, around the work between the two calls; nested notes are nested bars. */
 static void shows_notes_in_traces(void) {
   rill_stream stream = new_stream("noted");
   start_trace();

@@ -10,10 +10,10 @@ static void refuses_bad_arguments(void) {
   rill_stream stream = new_stream("noted");
   assert_fails(rill_stream_note_ran(stream, NULL, 0, 0), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_stream_note_ran(stream, RILL_STREAM_NOTE(.name = "late"), 2, 1), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("1 ns, before it begins at 2 ns");
+  assert_says("end_ns is 1, but begin_ns is 2");
 }
 
-/* A bar of the stream, at the times of the host. */
+/* The note is a bar in the stream's track, with the given host times. */
 static void appears_in_traces(void) {
   rill_stream stream = new_stream("noted");
   start_trace();

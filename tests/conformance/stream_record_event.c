@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_events("rill_stream_record_event", call_with_event);
 }
 
-/* C1.6: the first argument's fault is the one that is reported. */
+/* C1.6: an invalid first argument is reported first. */
 static void checks_the_stream_first(void) {
   rill_stream stale = new_stream("stale");
   assert_ok(rill_stream_release(stale));
@@ -21,7 +21,7 @@ static void checks_the_stream_first(void) {
   assert_fails(rill_stream_record_event(new_stream("live"), RILL_NULL_EVENT, UINT32_MAX), RILL_ERROR_INVALID_HANDLE);
 }
 
-/* A flag of waits has no meaning here. */
+/* A flag of waits is not valid for records. */
 static void refuses_unknown_flags(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
@@ -43,7 +43,7 @@ static void refuses_a_cached_event(void) {
   assert_fails(rill_stream_record_event(new_stream("other"), cached, 0), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* C3.5, E8: the text names both. */
+/* C3.5, E8: the text names both devices. */
 static void refuses_another_device(void) {
   needs_second_device();
   rill_stream stream = new_stream("here");
@@ -98,7 +98,7 @@ static void replaces_the_earlier_point(void) {
   struct gate *gate = gate_close(stream);
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_false(is_ready(event));
-  assert_ok(rill_stream_record_event(other, event, 0)); /* and back, while the stream is busy still */
+  assert_ok(rill_stream_record_event(other, event, 0)); /* and once more on the first stream, which is still busy */
   assert_becomes_ready(event);
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_false(is_ready(event));
@@ -106,7 +106,7 @@ static void replaces_the_earlier_point(void) {
   assert_becomes_ready(event);
 }
 
-/* C7.2: outside a capture it means nothing. */
+/* C7.2: outside captures the flag has no effect. */
 static void accepts_the_external_flag(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");

@@ -67,7 +67,7 @@ static void creates_an_event_that_marks_this_point(void) {
   assert_true(is_ready(first));
 }
 
-/* C3.6: the options are those of rill_event_create. */
+/* C3.6: accepts the options of rill_event_create. */
 static void applies_its_options(void) {
   rill_stream stream = new_stream("stream");
   rill_event start = record_new(stream, RILL_EVENT_OPTIONS(.timing = true));
@@ -78,7 +78,7 @@ static void applies_its_options(void) {
   assert_true(ms >= 0.0f);
 }
 
-/* A signaled event that is recorded behaves like any recorded event. */
+/* The option `signaled` has no effect on an event that is recorded. */
 static void signaled_makes_no_difference(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);

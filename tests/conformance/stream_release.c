@@ -7,10 +7,10 @@ static void refuses_invalid_handles(void) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     assert_fails(rill_stream_release((rill_stream){ none[i] }), RILL_ERROR_INVALID_HANDLE);
   }
-  assert_ok(rill_event_synchronize(event)); /* unharmed */
+  assert_ok(rill_event_synchronize(event)); /* the event is still usable */
 }
 
-/* C1.3, S7: zero is OK, and leaves the last error alone. */
+/* C1.3, S7: releasing the null handle returns OK and does not change the last error. */
 static void does_nothing_for_zero(void) {
   spoil_last_error();
   assert_ok(rill_stream_release(RILL_NULL_STREAM));
@@ -43,7 +43,7 @@ static void old_handles_stay_stale(void) {
   }
 }
 
-/* C1.3, S9: release returns at once, the work still completes, and its event reports it. */
+/* C1.3, S9: the release returns immediately, the work still completes, and its event reports it. */
 static void lets_pending_work_complete(void) {
   rill_stream stream = new_stream("busy");
   rill_event event = new_event("event");
@@ -85,7 +85,7 @@ static void others_may_still_wait_for_it(void) {
   assert_int_equal(dut.host[0], 12);
 }
 
-/* S13: the waiting stream may also be released. */
+/* S13: a stream that waits may also be released. */
 static void may_be_released_while_waiting(void) {
   rill_stream first = new_stream("first"), waiting = new_stream("waiting");
   rill_event event = new_event("event"), done = new_event("done");

@@ -33,7 +33,7 @@ static const char *synchronizes(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.10, Q7: from many threads; and none returns before the work is done. */
+/* C3.10, Q7: many threads wait, and none returns before the work is complete. */
 static void waits_in_many_threads(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
@@ -44,7 +44,7 @@ static void waits_in_many_threads(void) {
   join_threads(threads);
 }
 
-/* W18: a waiting thread delays no other. */
+/* W18: a waiting thread delays no other thread. */
 static void blocks_the_calling_thread_only(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   struct gate *gate = gate_close(stream);
@@ -57,7 +57,7 @@ static void blocks_the_calling_thread_only(void) {
     assert_ok(rill_stream_record_event(other, event, 0));
     assert_completes(other);
     assert_false(is_complete(stream));
-    assert_ok(rill_stream_wait_event(stream, event, 0)); /* the stream that is waited for takes work */
+    assert_ok(rill_stream_wait_event(stream, event, 0)); /* the awaited stream still accepts work */
   }
   gate_open(gate);
   join_threads(threads);
@@ -70,7 +70,7 @@ static const char *synchronizes_or_is_late(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C1.2, C1.3: the handle may be released while threads wait with it. */
+/* C1.2, C1.3: the handle may be released while threads are waiting with it. */
 static void survives_the_release_of_its_handle(void) {
   for (unsigned i = 0; i < scaled(50); i++) {
     rill_stream stream;
@@ -79,7 +79,7 @@ static void survives_the_release_of_its_handle(void) {
     struct background *threads = start_threads(2, synchronizes_or_is_late, &stream);
     assert_ok(rill_stream_release(stream));
     join_threads(threads);
-    assert_ok(rill_device_synchronize(dut.device)); /* the next stream writes to the same cells */
+    assert_ok(rill_device_synchronize(dut.device)); /* wait, because the next stream writes to the same cells */
   }
 }
 

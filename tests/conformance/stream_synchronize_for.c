@@ -19,7 +19,7 @@ static void returns_at_once_when_idle(void) {
   }
 }
 
-/* C3.10: TIMEOUT, never early, and the stream continues. */
+/* C3.10: TIMEOUT, never too early, and the stream stays usable. */
 static void times_out_no_earlier_than_asked(void) {
   const uint64_t pauses[] = { 0, 1, MILLISECOND, 20 * MILLISECOND };
   rill_stream stream = new_stream("slow one");
@@ -31,7 +31,7 @@ static void times_out_no_earlier_than_asked(void) {
     assert_true(now_ns() - start >= pauses[i]);
     assert_names("slow one");
   }
-  read_cell(stream, 0); /* usable still */
+  read_cell(stream, 0); /* still usable */
   gate_open(gate);
   assert_completes(stream);
   assert_int_equal(dut.host[0], 4);
@@ -44,7 +44,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Limits that overflow when added to a clock are long ones. */
+/* Time limits that would overflow when added to the clock are treated as long limits. */
 static void waits_with_every_long_limit(void) {
   for (size_t i = 3; i < sizeof limits / sizeof *limits; i++) {
     rill_stream stream = new_stream("stream");
@@ -75,7 +75,7 @@ static const char *sends_signals(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.10, T13: a signal handler that runs meanwhile neither ends the wait early nor makes it fail. */
+/* C3.10, T13: a signal handler that runs during the wait neither ends it early nor makes it fail. */
 static void signals_do_not_end_it(void) {
   const struct sigaction action = { .sa_handler = note_signal }; /* without SA_RESTART */
   struct sigaction before;

@@ -5,7 +5,7 @@ static rill_status call_with_stream(uint64_t id) { return rill_stream_validate((
 
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_validate", call_with_stream); }
 
-/* C3.3: rill's own streams are always valid. */
+/* C3.3: streams created by rill are always valid. */
 static void own_streams_are_valid(void) {
   rill_stream stream = new_stream("stream"), standard;
   assert_ok(rill_device_default_stream(dut.device, &standard));
@@ -29,7 +29,7 @@ static void default_streams_of_the_vendor_are_valid(void) {
   for (uintptr_t native = 0; native <= 2; native++) assert_ok(rill_stream_validate(import(native)));
 }
 
-/* C3.3, C1.8: if the driver has no ids, the error says so. */
+/* C3.3, C1.8: if the driver has no stream ids, the error says so. */
 static void imported_streams_are_valid_while_they_live(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
@@ -44,8 +44,8 @@ static void imported_streams_are_valid_while_they_live(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3: a stream destroyed without rill's knowledge, whose handle value is reused. The driver decides whether that
- * happens. */
+/* C3.3: detects a stream that was destroyed without rill and whose native handle was reused. The driver decides whether
+ * it reuses a handle. */
 static void detects_a_replaced_stream(void) {
   enum { TRIES = 64 };
   if (!native_available() || !rill_device_supports(dut.device, RILL_FEATURE_STREAM_ID, NULL)) return;

@@ -36,7 +36,7 @@ static void orders_after_the_default_stream(void) {
   assert_int_equal(dut.host[0], 1);
 }
 
-/* D9: other streams of the device are not waited for. */
+/* D9: it does not wait for other streams of the device. */
 static void does_not_wait_for_other_streams(void) {
   rill_stream busy = new_stream("busy"), stream = new_stream("stream");
   struct gate *gate = gate_close(busy);
@@ -49,7 +49,7 @@ static void does_not_wait_for_other_streams(void) {
   gate_open(gate);
 }
 
-/* C3.9: same stream, nothing happens. */
+/* C3.9: a wait for the same stream does nothing. */
 static void does_nothing_for_the_default_stream_itself(void) {
   rill_stream standard = default_stream(dut.device);
   struct gate *gate = gate_close(standard);

@@ -1,4 +1,4 @@
-/* rill_stream_wait_event.  Waits for events that were never recorded: stream_held.c. */
+/* rill_stream_wait_event. For waits for events that were never recorded see stream_held.c. */
 #include "support/testing.h"
 
 static rill_event recorded_event(void) {
@@ -83,7 +83,7 @@ static void passes_a_signaled_event(void) {
   }
 }
 
-/* The work of `first` after a gate, an event after it, and a read on `second` that waits for the event. */
+/* Work on `first` after a gate, an event after this work, and a read on `second` that waits for the event. */
 struct scene {
   rill_stream first, second;
   rill_event event;
@@ -110,7 +110,7 @@ static void open_and_expect(struct scene s, uint32_t value) {
   assert_int_equal(dut.host[0], value);
 }
 
-/* C3.7: the host does not block, otherwise the gate would stay closed. */
+/* C3.7: the host does not block; otherwise the gate would stay closed. */
 static void orders_later_work_after_the_event(void) {
   struct scene s = set_scene(7);
   wait_and_read(s, 0);
@@ -141,7 +141,8 @@ static void leaves_earlier_work_alone(void) {
   open_and_expect(s, 8);
 }
 
-/* C3.7, W8: the wait is for the point at the call, even if the event is recorded again after unfinished work ... */
+/* C3.7, W8: a wait refers to the last record before the call. A later record after unfinished work does not delay it
+ * ... */
 static void is_not_delayed_by_a_later_record(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   rill_event event = new_event("event");
@@ -157,7 +158,7 @@ static void is_not_delayed_by_a_later_record(void) {
   gate_open(gate);
 }
 
-/* C3.7, W8: ... or by an idle stream. */
+/* C3.7, W8: ... and a later record on an idle stream does not release it. */
 static void is_not_released_by_a_later_record(void) {
   rill_stream idle = new_stream("idle");
   struct scene s = set_scene(4);
@@ -219,7 +220,7 @@ static void a_stream_may_wait_for_its_own_event(void) {
   assert_int_equal(dut.host[0], 5);
 }
 
-/* W5: two streams may wait for earlier points of each other. */
+/* W5: two streams may wait for earlier records of each other. */
 static void streams_may_wait_for_each_other(void) {
   rill_stream streams[] = { new_stream("one"), new_stream("other") };
   rill_event events[] = { new_event("one"), new_event("other") };
@@ -237,7 +238,7 @@ static void streams_may_wait_for_each_other(void) {
   assert_int_equal(dut.host[99 % CELLS], 1);
 }
 
-/* W7: each stream passes on what the one before it wrote. */
+/* W7: each stream copies what the previous stream wrote. */
 static void chains_through_sixteen_streams(void) {
   enum { STREAMS = 16 };
   rill_stream streams[STREAMS];
@@ -269,7 +270,7 @@ static void stays_valid_when_the_event_is_released(void) {
   open_and_expect(s, 10);
 }
 
-/* W10: a new event, possibly at the old event's address, changes nothing. */
+/* W10: a new event, possibly at the address of the old one, has no effect on the wait. */
 static void is_not_confused_by_a_new_event(void) {
   rill_stream idle = new_stream("idle");
   struct scene s = set_scene(11);
@@ -321,7 +322,8 @@ static void orders_across_devices(void) {
   rill_event event = new_event_on(dut.second, "there");
   const uint32_t value = 77;
   struct gate *gate = gate_close(there);
-  assert_ok(rill_fill_async(there, dut.host, &value, sizeof value, 1)); /* pinned: every device reaches it */
+  /* pinned memory, which every device can access */
+  assert_ok(rill_fill_async(there, dut.host, &value, sizeof value, 1));
   assert_ok(rill_stream_record_event(there, event, 0));
   assert_ok(rill_stream_wait_event(here, event, 0));
   assert_ok(rill_copy_async(here, dut.memory, dut.host, sizeof value));

@@ -50,7 +50,7 @@ static void orders_after_all_submitted_work(void) {
   assert_int_equal(dut.host[0], 2);
 }
 
-/* C3.9: work submitted to the other stream after the call is not waited for. */
+/* C3.9: it does not wait for work that is submitted to the other stream after the call. */
 static void does_not_wait_for_later_work(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   write_cell(first, 0, 3);
@@ -77,13 +77,13 @@ static void the_other_may_be_released(void) {
   assert_int_equal(dut.host[0], 4);
 }
 
-/* C3.9: the cached event serves many waiters, each with its own point. */
+/* C3.9: the cached event serves many waiting streams, each with its own record. */
 static void many_streams_wait_for_one(void) {
   enum { WAITERS = 16 };
   rill_stream first = new_stream("first"), waiters[WAITERS];
   struct gate *gate = NULL;
   for (unsigned i = 0; i < WAITERS; i++) {
-    if (i == WAITERS / 2) gate = gate_close(first); /* the second half waits for more */
+    if (i == WAITERS / 2) gate = gate_close(first); /* the second half of the streams waits for more work */
     waiters[i] = new_stream("waiter");
     write_cell(first, i, 50 + i);
     assert_ok(rill_stream_wait_stream(waiters[i], first));

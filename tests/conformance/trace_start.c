@@ -38,14 +38,14 @@ static void says_why_the_file_cannot_be_written(void) {
   assert_says("No such file");
 }
 
-/* Each operation is one bar of its stream, and each call one of the thread. */
+/* Each operation is a bar in its stream's track, and each call a bar in its thread's track. */
 static void writes_each_operation(void) {
   rill_stream first = new_stream("first \"quoted\""), second = new_stream("second");
   rill_event event = new_event("done");
   start_trace();
   for (unsigned i = 0; i < 5; i++) write_cell(first, i, i);
   for (unsigned i = 0; i < 3; i++) read_cell(first, i);
-  struct gate *gate = gate_close(first); /* the wait below is not left out */
+  struct gate *gate = gate_close(first); /* so that the wait below is not omitted */
   assert_ok(rill_stream_record_event(first, event, 0));
   assert_ok(rill_stream_wait_event(second, event, 0));
   for (unsigned i = 0; i < 4; i++) assert_ok(rill_stream_host_call(second, does_nothing, NULL));
@@ -66,8 +66,8 @@ static void writes_each_operation(void) {
   free(text);
 }
 
-/* Operations that wait for each other on one stream share the event between them: a bar begins where the one before
- * ends.  One that the stream was idle before begins later. */
+/* If the stream is busy, two consecutive operations share one timing event, so a bar begins where the previous one
+ * ends. If the stream was idle, the next bar begins later. */
 static void bars_of_a_busy_stream_touch(void) {
   rill_stream stream = new_stream("busy");
   start_trace();
@@ -139,7 +139,7 @@ static void writes_memory(void) {
   free(text);
 }
 
-/* C3.8: held work is timed when the driver gets it. */
+/* C3.8: held work is timed from its submission to the driver. */
 static void writes_held_work(void) {
   rill_stream held = new_stream("held"), recorder = new_stream("recorder");
   rill_event event = new_event("late");

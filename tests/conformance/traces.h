@@ -9,7 +9,7 @@
 
 static char trace_path[64];
 
-/* Of this process; removed by read_trace. */
+/* Returns the path of this process's trace file, which read_trace removes. */
 static inline const char *path_of_trace(void) {
   (void)snprintf(trace_path, sizeof trace_path, "/tmp/rill-trace-test-%ld.json", (long)getpid());
   return trace_path;
@@ -17,7 +17,7 @@ static inline const char *path_of_trace(void) {
 
 static inline void start_trace(void) { assert_ok(rill_trace_start(RILL_TRACE_OPTIONS(.path = path_of_trace()))); }
 
-/* The file as text, which the caller frees; the file is gone. */
+/* Returns the contents of the file, which the caller frees, and removes the file. */
 static inline char *read_trace(void) {
   FILE *file = fopen(trace_path, "r");
   assert_non_null(file);

@@ -5,7 +5,7 @@ static void matches_the_headers(void) {
   assert_int_equal(rill_version(), RILL_VERSION_MAJOR << 16 | RILL_VERSION_MINOR << 8 | RILL_VERSION_PATCH);
 }
 
-/* Compares as the preprocessor does, with versions before and after any that the headers may have. */
+/* Compares in the preprocessor with versions before and after that of the headers. */
 #if !RILL_VERSION_AT_LEAST(RILL_VERSION_MAJOR, RILL_VERSION_MINOR, RILL_VERSION_PATCH) || \
     RILL_VERSION_AT_LEAST(RILL_VERSION_MAJOR, RILL_VERSION_MINOR, RILL_VERSION_PATCH + 1)
 #error "RILL_VERSION_AT_LEAST in #if"
@@ -15,7 +15,7 @@ static bool packed_at_least(uint32_t major, uint32_t minor, uint32_t patch) {
   return rill_version() >= (major << 16 | minor << 8 | patch);
 }
 
-/* Around the version: each part smaller, equal and larger. */
+/* Versions around the current one: each part smaller, equal and larger. */
 static void at_least_follows_the_order_of_versions(void) {
   for (uint32_t i = 0; i < 27; i++) {
     const int32_t steps[] = { (int32_t)(i / 9) - 1, (int32_t)(i / 3 % 3) - 1, (int32_t)(i % 3) - 1 };

@@ -124,7 +124,7 @@ static void says_megabytes(void) {
   works_again();
 }
 
-static void says_nothing(void) { check_script("exit 1", RILL_ERROR_INVALID_ARGUMENT, "does not say why"); }
+static void says_nothing(void) { check_script("exit 1", RILL_ERROR_INVALID_ARGUMENT, "gave no reason"); }
 
 static void makes_nothing(void) {
   check_script("exit 0", RILL_ERROR_BACKEND, "wrote no output and exited with status 0");
@@ -143,8 +143,8 @@ static void makes_garbage(void) {
 
 static void leaves_things(void) {
   check_script("mkdir -p \"$tmp/a/b/c\"; echo > \"$tmp/a/b/c/d\"; ln -s / \"$tmp/a/root\"; exit 1",
-               RILL_ERROR_INVALID_ARGUMENT, "does not say why");
-  check_script("echo > \"$TMPDIR/junk\"; exit 1", RILL_ERROR_INVALID_ARGUMENT, "does not say why");
+               RILL_ERROR_INVALID_ARGUMENT, "gave no reason");
+  check_script("echo > \"$TMPDIR/junk\"; exit 1", RILL_ERROR_INVALID_ARGUMENT, "gave no reason");
 }
 
 static void cannot_be_run(void) {

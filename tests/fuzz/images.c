@@ -27,7 +27,7 @@ size_t fuzz_repair(uint8_t *data, size_t size, size_t capacity) {
   return size;
 }
 
-static void check_text(const char *text) { FUZZ_REQUIRE(strlen(text) <= RILL__NAME_MOST, "a text of any length"); }
+static void check_text(const char *text) { FUZZ_REQUIRE(strlen(text) <= RILL__NAME_MAX, "a text of any length"); }
 
 static void check_part(const rill_bundle_image *part, const char *bytes, size_t size) {
   const size_t offset = (size_t)((const char *)part->data - bytes);

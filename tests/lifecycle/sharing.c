@@ -173,7 +173,7 @@ static void child_is_refused(void) {
   peer_receive(peer_parent(), &handle, sizeof handle);
   if (geteuid() == 0) assert_int_equal(setgid(NOBODY) | setuid(NOBODY), 0);
   assert_fails_in("rill_memory_ipc_import", import(&handle, &p), RILL_ERROR_NOT_FOUND);
-  assert_says("another user's, or cannot be inspected");
+  assert_says("another user, or cannot be inspected");
 }
 
 /* As the superuser the test can create an importer of another user; otherwise it creates an exporter whose files cannot

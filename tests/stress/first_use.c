@@ -7,7 +7,7 @@
 
 enum { THREADS = 64 };
 
-/* The devices to use: those of RILL_TEST_DEVICE, else all. */
+/* Returns the device that a thread uses: the one of RILL_TEST_DEVICE, else each device in turn. */
 static const char *pick_device(unsigned index, rill_device *device) {
   const char *list = getenv("RILL_TEST_DEVICE");
   if (list != NULL && list[0] != '\0') {

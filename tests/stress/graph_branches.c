@@ -1,9 +1,6 @@
-/* Launches, changes and relaunches random graphs with branches, like command buffers, and compares them with a model
- * (C7.1).
- *
- * Each node writes a cell of its own, from the cells of all nodes that it comes after where it is a kernel or a host
- * call.  Cells are cleared before a launch, so a node that runs too early leaves a wrong one.  RILL_STRESS_SEED repeats
- * a run. */
+/* Launches, changes and relaunches random graphs with branches, and compares them with a model (C7.1). Each node writes
+ * its own cell. Kernels and host calls read the cells of all nodes that they depend on. Cells are cleared before a
+ * launch, so a node that runs too early writes a wrong value. RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include "graph_branches.rill.h"
@@ -13,19 +10,19 @@
 enum { MOST_NODES = 21, CELL = 4, LAUNCHES = 4, UPDATES = 1000, WIDE = 32 };
 enum kind { KERNEL, CALL, FILL, COPY, ROWS, EMPTY, KINDS };
 
-/* Operation of a node. Host calls of earlier launches keep their data, so each change has new data. */
+/* The operation of a node. Host calls of earlier launches keep their data, so each change allocates new data. */
 struct node {
   enum kind kind;
-  unsigned number, before, salt; /* before: a bit for each node that it comes after */
+  unsigned number, before, salt; /* before: a bit for each node that this node depends on */
 };
 
 static struct {
   unsigned random, seed;
   rill_stream stream;
   rill_kernel combine;
-  unsigned *cells, *values; /* pinned; values: what copies without a node before them read */
+  unsigned *cells, *values; /* pinned; values: read by copies that depend on no node */
   unsigned count;
-  struct node nodes[MOST_NODES], called[MOST_NODES]; /* called: what host calls look at */
+  struct node nodes[MOST_NODES], called[MOST_NODES]; /* called: the data of host calls */
   rill_graph_node made[MOST_NODES];
 } all;
 
@@ -52,7 +49,7 @@ static void call_node(void *user, rill_status status) {
   set_cell(all.cells + (size_t)CELL * node->number, combine(all.cells, node));
 }
 
-/* Where a copy reads: the cell of the first node that it comes after, or a constant. */
+/* Returns the source of a copy: the cell of the first node that it depends on, or a constant. */
 static unsigned *source_of(unsigned *cells, const struct node *node) {
   if (node->before == 0) return all.values + (size_t)CELL * (node->salt % MOST_NODES);
   return cells + (size_t)CELL * (unsigned)__builtin_ctz(node->before);
@@ -127,7 +124,7 @@ static rill_graph build(rill_graph_node *made) {
   return graph;
 }
 
-/* Prefers nodes near the last ones, which makes long branches. */
+/* Prefers recently added nodes, which makes long branches. */
 static unsigned pick_before(unsigned number) {
   unsigned before = 0;
   for (unsigned edges = pick(4); number > 0 && edges > 0; edges--) {
@@ -146,7 +143,7 @@ static void choose_graph(void) {
 
 /* ---- changes ---- */
 
-/* Turns copies into copies of rows, and the reverse. */
+/* Changes all nodes; copies become copies of rows, and the reverse. */
 static void change_all(rill_graph_exec exec) {
   rill_graph_node others[MOST_NODES];
   for (unsigned i = 0; i < all.count; i++) {
@@ -216,7 +213,7 @@ static void nodes_run_after_their_dependencies(void) {
   assert_ok(rill_free(all.values));
 }
 
-/* ---- one object, changed very often ---- */
+/* ---- one object, changed many times ---- */
 
 static struct {
   rill_kernel add;

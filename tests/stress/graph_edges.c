@@ -1,5 +1,6 @@
-/* Adds and removes edges and nodes in any order, and captures edges, against a model (C7.1): an edge is refused exactly
- * if it closes a cycle, and a graph has the nodes and edges that the model has. RILL_STRESS_SEED repeats a run. */
+/* Adds and removes edges and nodes in random order, and captures edges, and compares the graph with a model (C7.1). An
+ * edge must be refused if and only if it closes a cycle, and a graph must have the nodes and edges of the model.
+ * RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include <rill/capture.h>
@@ -26,11 +27,11 @@ static void set_seed(unsigned round) {
 static struct {
   rill_graph graph;
   rill_graph_node nodes[MOST];
-  uint64_t after[MOST]; /* a bit for each node that this one comes after */
+  uint64_t after[MOST]; /* a bit for each node that this node depends on directly */
   unsigned count;
 } model;
 
-/* What the node comes after, by any number of edges, and itself. */
+/* Returns the node itself and all nodes that it depends on, directly or indirectly. */
 static uint64_t all_before(unsigned node) {
   uint64_t found = UINT64_C(1) << node, looked_at = 0;
   while (found != looked_at) {
@@ -100,7 +101,7 @@ static void remove_edge(unsigned from, unsigned to) {
   model.after[to] &= ~(UINT64_C(1) << from);
 }
 
-/* Numbers above the node's decrease by one. */
+/* Removes a node from a set; the numbers above it decrease by one. */
 static uint64_t without(uint64_t nodes, unsigned node) {
   const uint64_t below = (UINT64_C(1) << node) - 1;
   return (nodes & below) | (nodes >> 1 & ~below);
@@ -125,7 +126,7 @@ static void remove_node(unsigned node) {
                   RILL_ERROR_STALE_HANDLE);
 }
 
-/* Node number i of a graph and of its clone are a pair, also after nodes of both have been removed. */
+/* Checks that node number i of a graph and node number i of its clone correspond, even after removals from both. */
 static void assert_pairs(rill_graph clone) {
   rill_graph_node copies[MOST], copy, added, fresh;
   size_t count = MOST;
@@ -185,7 +186,7 @@ static void edges_match_a_model(void) {
         add_node();
         continue;
       }
-      /* Many edges to one node, many from one, or any. */
+      /* many edges to one node, many edges from one node, or random edges */
       unsigned from = pick(model.count), to = pick(model.count);
       if (fan == 1 && pick(4) != 0) to = model.count / 2;
       if (fan == 2 && pick(4) != 0) from = model.count / 2;
@@ -196,7 +197,7 @@ static void edges_match_a_model(void) {
       else if (pick(4) == 0) go_on_with_clone();
     }
     assert_same_edges(model.graph);
-    rill_graph_exec exec; /* with the graph's own invariants checked, if they are */
+    rill_graph_exec exec; /* instantiating also checks the graph's invariants in builds with assertions */
     assert_ok(rill_graph_instantiate(model.graph, &exec));
     assert_ok(rill_graph_exec_release(exec));
     assert_ok(rill_graph_release(model.graph));
@@ -208,7 +209,7 @@ static void edges_match_a_model(void) {
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
 struct place {
-  bool captured; /* of a stream: it is in the capture; of an event: it was recorded there */
+  bool captured; /* for a stream: it is part of the capture; for an event: it was recorded in the capture */
   uint64_t nodes;
 };
 
@@ -238,7 +239,7 @@ static void captured_edges_match_a_model(void) {
         at[stream].nodes |= marked[event].nodes;
       }
     }
-    for (unsigned i = 1; i < STREAMS; i++) { /* all have to be joined back */
+    for (unsigned i = 1; i < STREAMS; i++) { /* join all streams back */
       if (!at[i].captured) continue;
       assert_ok(rill_stream_record_event(streams[i], events[0], 0));
       assert_ok(rill_stream_wait_event(streams[0], events[0], 0));
@@ -252,8 +253,8 @@ static void captured_edges_match_a_model(void) {
   }
 }
 
-/* Two streams that wait for each other many times depend on one node through as many waits: no operation recurses
- * through all of them, neither when a node is added nor when they are released. */
+/* Two streams that wait for each other many times depend on one node through many waits. Neither adding a node nor
+ * releasing the waits may recurse once per wait. */
 static void streams_wait_for_each_other_many_times(void) {
   enum { WAITS = 200000 };
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");

@@ -1,7 +1,7 @@
-/* Graphs whose nodes are added, read, changed and removed at random, with execution objects made in between, against a
- * model (C7.1): a node reads as it was set, an object does what the graph did when the object was created or updated,
- * and changes of an object apply to the step of their node. Each node writes its own cell. RILL_STRESS_SEED repeats a
- * run. */
+/* Adds, reads, changes and removes nodes at random, creates execution objects in between, and compares with a model
+ * (C7.1). A node must read as it was set, an object must run what the graph contained when the object was created or
+ * updated, and a change of an object must apply to the right step. Each node writes its own cell. RILL_STRESS_SEED
+ * repeats a run. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -18,12 +18,12 @@ enum kind { FILL, COPY, CALL, KERNEL, RECORD, KINDS };
 struct node {
   rill_graph_node handle;
   enum kind kind;
-  unsigned cell, salt; /* what it writes there; of a kernel: 1; of a record: its event */
+  unsigned cell, salt; /* salt: the value that the node writes; 1 for a kernel; the event for a record */
 };
 
 struct object {
   rill_graph_exec exec;
-  struct node nodes[MOST]; /* as the object does them */
+  struct node nodes[MOST]; /* as the object executes them */
   unsigned count, shape;
 };
 
@@ -32,13 +32,13 @@ static struct {
   bool updates, records;
   rill_stream stream;
   rill_kernel increment;
-  rill_event events[EVENTS]; /* so few that several nodes record one, in some order or in none */
+  rill_event events[EVENTS]; /* so few that several nodes record the same event, in a defined order or unordered */
   unsigned *cells, *values;  /* pinned */
   rill_graph graph;
   struct node nodes[MOST];
-  unsigned count, shape; /* shape: another number with each node and edge that comes or goes */
+  unsigned count, shape; /* shape: a number that changes whenever a node or edge is added or removed */
   struct object objects[OBJECTS];
-  struct node calls[2 * STEPS]; /* what host calls were given */
+  struct node calls[2 * STEPS]; /* the data of host calls */
   unsigned call_count;
 } all;
 
@@ -197,7 +197,7 @@ static void read_node(const struct node *node) {
   if (!same) fail_msg("seed %u: a node of kind %d does not read as it was set", all.seed, (int)node->kind);
 }
 
-/* Another cell, and another value. */
+/* Gives the node another cell and another value. */
 static void change_node(struct node *node) {
   rill_copy_3d copy = RILL_COPY_3D_INIT;
   rill_graph_node_params set = RILL_GRAPH_NODE_PARAMS_INIT;
@@ -244,7 +244,7 @@ static void remove_node(unsigned number) {
                   RILL_ERROR_STALE_HANDLE);
 }
 
-/* Takes the handles of the nodes from `first` on, and compares the others. */
+/* Stores the handles of the nodes from `first` on, and compares the handles of the other nodes. */
 static void list_nodes(unsigned first) {
   rill_graph_node nodes[MOST + 1];
   size_t count = MOST + 1;
@@ -261,7 +261,7 @@ static struct node *next_fill(void) {
   return &all.nodes[all.count++];
 }
 
-/* Nodes that a capture adds, and takes away again if it is aborted. */
+/* Adds nodes with a capture, which removes them again if it is aborted. */
 static void capture_nodes(void) {
   const unsigned first = all.count, count = 1 + pick(2);
   const rill_graph_node after = all.nodes[pick(all.count)].handle;
@@ -283,7 +283,7 @@ static void capture_nodes(void) {
   list_nodes(first);
 }
 
-/* Nodes of a child, without the node that joins them. */
+/* Adds a child graph: its nodes, but not the node that joins them. */
 static void add_child(void) {
   const unsigned first = all.count, count = pick(3);
   const rill_graph_node after = all.nodes[pick(all.count)].handle;
@@ -359,7 +359,7 @@ struct editing {
   rill_graph_node kept[SHARED];
 };
 
-/* Adds and removes its own nodes, and changes and reads the shared ones. */
+/* Adds and removes nodes of its own, and changes and reads the shared nodes. */
 static const char *edit(unsigned index, void *user) {
   const struct editing *editing = user;
   unsigned random = index + 1;

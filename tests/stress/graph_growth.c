@@ -1,5 +1,5 @@
-/* Graphs that are launched and changed repeatedly do not grow memory: neither the host's heap, nor the pool, nor the
- * driver's memory (C7.1). RILL_STRESS=1000 runs 10,000 rounds. */
+/* Launches and changes graphs repeatedly: neither the heap, nor the pool, nor the driver's memory may grow (C7.1).
+ * RILL_STRESS=1000 runs 10,000 rounds. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -14,7 +14,7 @@ enum { IN_FLIGHT = 16 };
 static rill_stream streams[2];
 static rill_kernel increment;
 
-/* Bytes in use when all work is done. */
+/* Bytes in use when all work is complete. */
 struct in_use {
   uint64_t heap, pool, reserved, device;
 };
@@ -35,14 +35,14 @@ static struct in_use measure(void) {
   return now;
 }
 
-/* Limit of the heap: a real driver uses a part of it, and the allocator also does unless its caches are off. A thread
- * of the cpu's that runs something of core's for the first time has 8 KiB for what it records. */
+/* Returns the permitted growth of the heap. A real driver allocates some memory, and the allocator keeps some unless
+ * its caches are off. A worker thread of the cpu device allocates a flight recorder (8 KiB) when it first needs one. */
 static uint64_t heap_margin(void) {
   if (dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL) return 4 << 20;
   return getenv("GLIBC_TUNABLES") == NULL ? 256 << 10 : 48 << 10;
 }
 
-/* Other programs may use the device. */
+/* Allows 16 MiB on the device, because other programs may use it. */
 static void assert_no_growth(const struct in_use *before, struct in_use after) {
   print_message("heap %llu, later %llu; pool %llu, later %llu; device %llu, later %llu\n",
                 (unsigned long long)before->heap, (unsigned long long)after.heap, (unsigned long long)before->pool,
@@ -59,14 +59,14 @@ static void set_scene(void) {
   increment = new_kernel(&gate_bundle, "increment");
 }
 
-/* Runs in a round without other rounds in progress: leftovers of earlier rounds are released then. */
+/* Measures a round while no other round is in progress, so that leftovers of earlier rounds are released. */
 static struct in_use measure_round(void (*round)(unsigned number), unsigned number) {
   for (int i = 0; i < 2; i++) assert_completes(streams[i]);
   round(number);
   return measure();
 }
 
-/* After a quarter of the rounds everything that is cached exists. */
+/* After a quarter of the rounds, all caches are filled. */
 static void run_rounds(void (*round)(unsigned number)) {
   const unsigned rounds = scaled(1000);
   struct in_use before = { 0 };
@@ -78,8 +78,8 @@ static void run_rounds(void (*round)(unsigned number)) {
   assert_no_growth(&before, measure_round(round, rounds - 1));
 }
 
-/* Launches of one object are ordered; those of different objects by their stream alone, so each stream's graphs write
- * a word of their own. */
+/* Launches of one object are ordered with each other. Launches of different objects are ordered only by their stream,
+ * so the graphs of each stream write a word of their own. */
 static int stream_of(unsigned number) { return number % 3 == 0; }
 
 static rill_graph_exec exec;
@@ -141,8 +141,8 @@ static rill_graph new_child(void) {
   return child;
 }
 
-/* A child graph, then a value copied through graph memory to the host, and a user object that is released with the
- * graph. */
+/* Builds a graph with a child graph, a copy through graph memory to the host, and a user object that is released with
+ * the graph. */
 static rill_graph new_large_graph(uint32_t value) {
   rill_graph graph, child = new_child();
   rill_graph_node last;

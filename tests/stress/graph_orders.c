@@ -1,10 +1,10 @@
-/* Launches of one execution object do not overlap, on any streams, with changes of any kind in between (C7.1).
+/* Launches of one execution object must not overlap, on any streams, with changes of any kind in between (C7.1).
  *
- * An object consists of kernels that each write their argument and a constant to a log, and of other nodes, or none: a
- * backend's ordering depends on them. Then come launches on streams chosen at random, which are held for some of the
- * time, and changes: of an argument, of a launch to one with constants or without, of the whole graph. The model is
- * the list of values that launches have to write. Only a change while launches are under way may be UNSUPPORTED: then
- * later launches are as before it. RILL_STRESS_SEED repeats a run. */
+ * An object consists of kernels that each write their argument and a constant to a log, and sometimes of other nodes,
+ * because these decide how a backend orders launches. The test then makes launches on random streams, which are
+ * sometimes held, and changes: of an argument, of a launch to one with or without constants, or of the whole graph. The
+ * model is the list of values that launches have to write. Only a change while launches are in progress may be
+ * UNSUPPORTED; later launches then work as before. RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include "graph_orders.rill.h"
@@ -14,19 +14,19 @@
 enum { STREAMS = 3, MOST_KERNELS = 4, STEPS = 24, ROOM = STEPS * MOST_KERNELS };
 
 struct entry {
-  unsigned part, constant; /* constant 0: the launch has none */
+  unsigned part, constant; /* constant: 0 if the launch has none */
   rill_graph_node node;
 };
 
 static struct {
   unsigned random, seed, round;
   rill_stream streams[STREAMS];
-  struct gate *gate; /* at most one is closed: it takes a worker away */
+  struct gate *gate; /* at most one gate is closed, because it blocks a worker */
   rill_module module;
   rill_kernel append;
   rill_graph graph;
   rill_graph_exec exec;
-  unsigned kernels, others; /* others: which other nodes there are, a bit each */
+  unsigned kernels, others; /* others: a bit for each kind of other node that the graph has */
   struct entry entries[MOST_KERNELS];
   unsigned *log, *scratch; /* pinned */
   unsigned expected[ROOM], count, constant, calls, expected_calls;
@@ -56,7 +56,7 @@ static rill_launch launch_of(const struct entry *entry, rill_constant *constant)
   return launch;
 }
 
-/* Kernels one after another; the other nodes are before and beside them. */
+/* Adds kernels in a chain; the other nodes are before the kernels and parallel to them. */
 static rill_graph build(struct entry *entries) {
   rill_graph graph;
   rill_graph_node last, other;
@@ -82,7 +82,7 @@ static void begin(void) {
   model.others = pick(2) == 0 ? 0 : pick(8);
   model.count = model.constant = model.calls = model.expected_calls = 0;
   memset(model.log, 0, (1 + ROOM) * sizeof *model.log);
-  assert_ok(rill_module_load(dut.device, &graph_orders_bundle, &model.module)); /* a constant of its own */
+  assert_ok(rill_module_load(dut.device, &graph_orders_bundle, &model.module)); /* its own constant */
   assert_ok(rill_module_get_kernel(model.module, "append", &model.append));
   for (unsigned i = 0; i < model.kernels; i++) model.entries[i] = random_entry();
   model.graph = build(model.entries);

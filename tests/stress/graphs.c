@@ -1,11 +1,12 @@
-/* Random graphs and random captures, checked against a model that runs their operations one after another (C7.1).
+/* Runs random graphs and random captures, and compares them with a model that runs their operations one after another
+ * (C7.1).
  *
- * A program is a list of operations on cells. As a graph, its nodes are added in any order, and two that touch the
- * same cell, one of them to write it, are connected by edges unless others connect them already. As a capture, each
- * operation goes to one of several streams, and such two are ordered by events. Then it is launched again and again,
- * on streams chosen at random, with changes of a node or of the whole graph in between that only later launches may
- * show. Some operations are graphs themselves, or use graph memory; some graphs are launched as clones.
- * RILL_STRESS_SEED repeats a run. */
+ * A program is a list of operations on cells. In a graph, the nodes are added in random order. Two nodes that touch the
+ * same cell are connected by an edge if one of them writes it, unless other edges order them already. In a capture,
+ * each operation is submitted to one of several streams, and events order such operations. The graph is then launched
+ * several times on random streams; changes of a node or of the whole graph in between must affect only later launches.
+ * Some operations are child graphs or use graph memory, and some graphs are launched as clones. RILL_STRESS_SEED
+ * repeats a run. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -16,27 +17,27 @@
 
 enum { MOST_OPERATIONS = 96, PROGRAM_CELLS = 8, STREAMS = 3, THREADS = 3 };
 
-/* TWICE: a child that increments twice.  BY_MEMORY: a copy by memory of the graph's own; BY_HOST: by pageable memory.
- */
+/* TWICE: a child graph that increments twice. BY_MEMORY: a copy through graph memory; BY_HOST: a copy through pageable
+ * memory. */
 enum kind { FILL, COPY, INCREMENT, CALL, TWICE, BY_MEMORY, BY_HOST };
 
 struct operation {
   enum kind kind;
   unsigned to, from;
   uint32_t value;
-  bool bytes;        /* FILL: with a pattern of one byte, which `value` is four of */
-  uint32_t pageable; /* BY_HOST */
-  bool disabled;     /* a node of the execution object: FILL, COPY, INCREMENT */
-  bool other;        /* it has another kernel, which writes `value`, or another function, which counts twice */
-  rill_graph_node first, node; /* what others are before, and after */
+  bool bytes;        /* FILL: with a pattern of one byte; `value` consists of four such bytes */
+  uint32_t pageable; /* the buffer of BY_HOST */
+  bool disabled;     /* the node of the execution object is disabled (FILL, COPY, INCREMENT) */
+  bool other;        /* the node has another kernel, which writes `value`, or another function, which counts twice */
+  rill_graph_node first, node; /* the first and the last node of the operation */
 };
 
 /* State of a thread. */
 struct program {
-  unsigned random, shape; /* shape: what the graph's was made with */
+  unsigned random, shape; /* shape: decides which operations the graph has */
   unsigned count;
   struct operation operations[MOST_OPERATIONS];
-  bool before[MOST_OPERATIONS][MOST_OPERATIONS]; /* the first is known to come before the second */
+  bool before[MOST_OPERATIONS][MOST_OPERATIONS]; /* the first operation is known to come before the second */
   uint32_t *cells, *result;                      /* result: pinned */
   uint32_t model[PROGRAM_CELLS];
   unsigned calls, expected_calls;
@@ -116,7 +117,7 @@ static void run_model(struct program *program) {
     if (status_ != RILL_OK) return status_; \
   } while (0)
 
-/* A graph that increments a cell twice. */
+/* Creates a graph that increments a cell twice. */
 static rill_status make_twice(struct program *program, uint32_t *to, rill_graph *graph) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_graph_node node;
@@ -179,7 +180,7 @@ static rill_status connect(struct program *program, rill_graph graph, unsigned f
   return rill_graph_add_edge(graph, program->operations[first].node, program->operations[second].first);
 }
 
-/* The last node copies all cells to the host. */
+/* Adds a last node, which copies all cells to the host. */
 static rill_status add_result(struct program *program, rill_graph graph) {
   rill_graph_node last;
   TRY(rill_graph_add_copy(graph, NULL, 0, program->result, program->cells, PROGRAM_CELLS * 4, &last));
@@ -246,7 +247,8 @@ static rill_status submit(struct program *program, struct operation *operation, 
   }
 }
 
-/* `of[k]`: the stream of operation k; `known[a][b]`: how many operations of all are known to stream a of those on b. */
+/* Orders two operations by events. `of[k]` is the stream of operation k; `known[a][b]` is the number of operations on
+ * stream b that are ordered before the next one on stream a. */
 static rill_status order_streams(struct program *program, unsigned first, unsigned second) {
   if (pick(program, 2) == 0) return rill_stream_wait_stream(program->streams[second], program->streams[first]);
   TRY(rill_stream_record_event(program->streams[first], program->events[first], 0));
@@ -281,7 +283,7 @@ static rill_status capture(struct program *program, rill_graph *graph) {
 
 /* ---- launches ---- */
 
-/* Sets another kernel, or the first one, in a kernel node. */
+/* Replaces the kernel of a kernel node, or restores the first one. */
 static rill_status replace_kernel(struct program *program, rill_graph_exec exec, struct operation *operation) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;
@@ -323,7 +325,7 @@ static rill_status change(struct program *program, rill_graph_exec exec) {
   }
 }
 
-/* Updates everything by another graph of the same shape, with other values and memory. */
+/* Updates the object from another graph of the same shape, with other values and memory. */
 static rill_status change_all(struct program *program, rill_graph_exec exec) {
   rill_graph_node nodes[MOST_OPERATIONS];
   rill_graph graph;
@@ -342,7 +344,7 @@ static rill_status change_all(struct program *program, rill_graph_exec exec) {
   return rill_graph_release(graph);
 }
 
-/* Replaces the graph by a clone. */
+/* Replaces the graph with a clone. */
 static rill_status replace_by_clone(struct program *program, rill_graph *graph) {
   rill_graph copy;
   TRY(rill_graph_clone(*graph, &copy));
@@ -429,7 +431,7 @@ static void run_in_threads(unsigned threads) {
 static void agrees_with_the_model(void) { run_in_threads(1); }
 static void agrees_in_several_threads(void) { run_in_threads(THREADS); }
 
-/* ---- beside waits for the device ---- */
+/* ---- concurrently with waits for the device ---- */
 
 static const char *make_or_wait(unsigned index, void *user) {
   const uint32_t value = index;
@@ -460,7 +462,7 @@ static const char *make_or_wait(unsigned index, void *user) {
   return NULL;
 }
 
-/* C7.3: graphs are made and changed while other threads wait for the device and free memory. */
+/* C7.3: graphs are created and changed while other threads wait for the device and free memory. */
 static void graphs_are_built_beside_host_waits(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   run_threads(THREADS, make_or_wait, &dut.memory);
@@ -482,7 +484,7 @@ static const char *free_all(unsigned index, void *user) {
   for (unsigned i = 0; i < FREES; i++) {
     unsigned looks = 0;
     (void)atomic_fetch_add(&freeing->ready, 1);
-    while (atomic_load(&freeing->ready) < 2 * (i + 1)) { /* both as simultaneously as possible */
+    while (atomic_load(&freeing->ready) < 2 * (i + 1)) { /* start both as simultaneously as possible */
       if (++looks % 1000 == 0) (void)sched_yield();
     }
     const rill_status status = rill_free_async(freeing->stream, freeing->memory[i]);
@@ -492,8 +494,8 @@ static const char *free_all(unsigned index, void *user) {
   return NULL;
 }
 
-/* G31: of two threads that free the same memory in a capture, only one succeeds, for graph memory and for other
- * memory. */
+/* G31: if two threads free the same memory in a capture, exactly one succeeds, for graph memory and for other memory.
+ */
 static void only_one_of_two_frees_succeeds(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   struct freeing freeing = { .stream = new_stream("capturing") };

@@ -1,5 +1,5 @@
-/* Work of a held stream may be flushed by a thread that records another event. When the caller's record has returned,
- * its stream is no longer held, so no call is refused (C3.8). */
+/* The work of a held stream may be submitted by a thread that records another event. Once the caller's record has
+ * returned, its stream is no longer held, so no call is refused (C3.8). */
 #include "support/testing.h"
 
 #include <rill/capture.h>
@@ -30,7 +30,7 @@ static const char *make(struct own *own, unsigned index) {
   return NULL;
 }
 
-/* Holds the stream, gives it work, and releases it. */
+/* Makes the stream held, submits work to it, and records the event. */
 static const char *hold_and_record(const struct own *own) {
   rill_event event;
   REQUIRE_OK(rill_event_create(dut.device, NULL, &event));

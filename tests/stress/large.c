@@ -1,6 +1,6 @@
-/* Copies and fills of more than 4 GiB, whose far ends show whether a size was cut to 32 bits (C22 of the edge cases).
- * On a GPU they use its memory, if there is enough. On the CPU they use memory that mostly maps the same 16 MiB
- * repeatedly, to save space. */
+/* Copies and fills more than 4 GiB, and checks both ends, which shows whether a size was truncated to 32 bits (C22 of
+ * the edge cases). On a GPU the memory is the device's, if it has enough. On the CPU, most of the memory maps the same
+ * 16 MiB repeatedly, to save space. */
 #include "support/testing.h"
 
 #include <sys/mman.h>
@@ -14,15 +14,15 @@
 #endif
 #endif
 #ifndef UNDER_RACE_DETECTOR
-#define UNDER_RACE_DETECTOR 0 /* shadows every byte four times */
+#define UNDER_RACE_DETECTOR 0 /* the race detector keeps four bytes of shadow memory for each byte */
 #endif
 
 static const size_t gib = (size_t)1 << 30, chunk = (size_t)16 << 20;
 enum { TAIL = 4096, GUARD = 0xee };
 
-#define SIZE (4 * gib + (chunk / 2) + 48) /* used of a chunk more than 4 GiB */
+#define SIZE (4 * gib + (chunk / 2) + 48) /* slightly more than 4 GiB, so that part of the next chunk is used */
 
-/* Chunks of one file: the first and the last are pages of their own, those between them are the same pages. */
+/* Maps chunks of one file. The first and the last have pages of their own; all between them share the same pages. */
 static void map_chunks(unsigned char *p) {
   const int file = memfd_create("rill test", MFD_CLOEXEC);
   assert_true(file >= 0);
@@ -33,10 +33,10 @@ static void map_chunks(unsigned char *p) {
     const void *there = mmap(p + i * chunk, chunk, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset);
     if (there == MAP_FAILED) fail_msg("a chunk cannot be mapped");
   }
-  (void)close(file); /* what is mapped stays */
+  (void)close(file); /* the mapping stays valid */
 }
 
-/* The CPU's are mapped once, since that takes a while. */
+/* Returns a large buffer. On the CPU it is mapped only once, because mapping takes long. */
 static unsigned char *new_large(unsigned index) {
   static unsigned char *kept[2];
   const size_t all = 4 * gib + chunk;
@@ -49,7 +49,7 @@ static unsigned char *new_large(unsigned index) {
   unsigned char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) fail_msg("no addresses for %zu bytes", all);
   map_chunks(p);
-  assert_ok(rill_host_register(dut.device, p, all)); /* otherwise a copy keeps the source */
+  assert_ok(rill_host_register(dut.device, p, all)); /* otherwise a copy would make a copy of the source */
   return kept[index] = p;
 }
 
@@ -64,10 +64,10 @@ static void needs_room(unsigned buffers) {
   if (dut.gpu && free_bytes < (buffers + 1) * (4 * gib + chunk)) skip_because("the device has too little free memory");
 }
 
-/* The byte at `i` of a source. */
+/* Returns the byte at offset `i` of a source. */
 static unsigned char byte_at(size_t i) { return (unsigned char)(i * 11 + i / 4096 + 5); }
 
-/* Writes what byte_at says, or the guard, at [at, at + TAIL). */
+/* Writes the bytes of byte_at, or the guard, at [at, at + TAIL). */
 static void write_piece(rill_stream stream, unsigned char *p, size_t at, bool guard) {
   unsigned char piece[TAIL];
   for (size_t i = 0; i < TAIL; i++) piece[i] = guard ? GUARD : byte_at(at + i);
@@ -80,7 +80,7 @@ static void read_piece(rill_stream stream, const unsigned char *p, size_t at, un
   assert_completes(stream);
 }
 
-/* Places where a size cut to 32 bits would show: the start, 4 GiB, and the end with the bytes after it. */
+/* Offsets at which a truncated size would show: the start, 4 GiB, and the end with the bytes after it. */
 static const size_t begin = 0;
 #define BEYOND (4 * gib)
 #define END (SIZE - TAIL / 2)
@@ -105,11 +105,11 @@ static void copies(void) {
   end_large(to);
 }
 
-/* 513 rows, of which the last one begins at 4 GiB; only it and the first two have pages of their own on the CPU. */
+/* 513 rows; the last one begins at 4 GiB. On the CPU, only the last row and the first two have pages of their own. */
 static const size_t pitch = (size_t)8 << 20, width = ((size_t)8 << 20) - 112;
 enum { ROWS = 513 };
 
-/* The start and the end of the first and the last row, and the bytes after them. */
+/* The start and the end of the first and the last row, and the bytes after each of them. */
 #define ROW_PLACES \
   { 0, width - TAIL / 2, 4 * gib, 4 * gib + width - TAIL / 2 }
 

@@ -1,12 +1,12 @@
-/* Many streams and threads wait for marks of one stream, in any order, some with a time limit (C3.7, C4.3): none
- * continues before its mark is reached, and none is forgotten. */
+/* Many streams and threads wait for marks of one stream in random order, some with a time limit (C3.7, C4.3). No wait
+ * may end before its mark is reached, and none may be lost. */
 #include "support/testing.h"
 
 enum { MARKS = 400, STREAMS = 300, THREADS = 8, ROUNDS = 6 };
 
 static rill_event marks[MARKS];
-static _Atomic unsigned passed;   /* marks that the source has passed */
-static _Atomic unsigned reported; /* waits of streams that ended */
+static _Atomic unsigned passed;   /* number of marks that the source stream has passed */
+static _Atomic unsigned reported; /* number of stream waits that have ended */
 static _Atomic unsigned too_soon;
 
 static void pass(void *user, rill_status status) {
@@ -14,7 +14,7 @@ static void pass(void *user, rill_status status) {
   if (status == RILL_OK) (void)atomic_fetch_add(&passed, 1);
 }
 
-/* `user` is the number of the mark that was waited for, from 1. */
+/* Checks a wait that has ended. `user` is the number of its mark, counted from 1. */
 static void look(void *user, rill_status status) {
   if (status != RILL_OK || atomic_load(&passed) < (uintptr_t)user) (void)atomic_fetch_add(&too_soon, 1);
   (void)atomic_fetch_add(&reported, 1);
@@ -22,7 +22,7 @@ static void look(void *user, rill_status status) {
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525 + 1013904223) >> 8; }
 
-/* While the gate is closed every wait times out; afterwards waits end with their marks. */
+/* While the gate is closed every wait must time out; afterwards each wait must end with its mark. */
 static const char *waits_for_a_while(unsigned index, void *shared) {
   const _Atomic bool *const opened = shared;
   uint32_t state = index + 1;

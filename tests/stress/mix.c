@@ -1,14 +1,15 @@
-/* Random programs of any public calls on objects that up to 30 threads share (mix.h says how they are judged).
+/* Random programs of any public calls on objects that up to 30 threads share (mix.h describes how they are checked).
  *
  *     mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...] [--timeout SECONDS]
  *         [--keep FILE] [--processes N] [--print]
  *
- * Each round has a seed of its own, which decides what is not given: the number of threads, streams and events, and
- * which operations there are and how often.  A round that fails prints how to have it again; mix_shrink.py leaves out
- * what is not needed for the failure.  Groups are the second column of MIX_OPERATIONS, and "abandon".
- * --keep: only the operations in the file, lines of a thread and a number.  --processes: so many at once, a million
- * seeds apart; on a machine with many processors they meet in places where one does not.  --print: the program, and
- * nothing runs. */
+ * Each round has its own seed, which decides what no option fixes: the number of threads, streams and events, the kinds
+ * of operations, and how often each kind occurs. A round that fails prints the command that repeats it; mix_shrink.py
+ * removes the operations that the failure does not need. Groups are the second column of MIX_OPERATIONS, and "abandon".
+ *
+ * --keep: runs only the operations in the file, whose lines have a thread and a number. --processes: the number of
+ * concurrent processes, whose seeds are a million apart; on a machine with many processors they reach states that one
+ * process does not. --print: prints the program without running it. */
 #include "mix_operations.h"
 
 #include <pthread.h>
@@ -21,15 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 << 10 }; /* of a thread: nothing needs much of it, however much there is of anything */
+enum { STACK_BYTES = 256 << 10 }; /* stack of a thread; small, because no call of rill may need a large stack */
 
 static struct {
   uint64_t seed, seconds, rounds, timeout;
-  unsigned threads, operations; /* 0: the seed decides */
+  unsigned threads, operations; /* 0: chosen by the seed */
   uint64_t processes;
   const char *only, *keep;
   bool print;
-  char again[256]; /* the options, but for the seed */
+  char again[256]; /* the options that repeat a round, without the seed */
 } options = { .seed = 1, .timeout = 60 };
 
 static const struct {
@@ -56,7 +57,8 @@ static bool is_in_list(const char *name, const char *list) {
 
 static bool is_wanted(const char *group) { return options.only == NULL || is_in_list(group, options.only); }
 
-/* Rounds without some operations and with many of others reach states that mixed rounds do not. */
+/* Chooses the weights of operations. Some rounds omit some operations and have many of others, which reaches states
+ * that mixed rounds do not. */
 static struct round choose_round(uint64_t seed) {
   struct round round = { .seed = seed };
   const bool wide = is_wanted("wide") && mix_hash(seed, 1) % 16 == 0;
@@ -109,7 +111,7 @@ void mix_print_operation(FILE *file, unsigned thread, unsigned index) {
                 o.b % mix.round.events, o.c, o.d);
 }
 
-static bool *kept; /* by thread and operation; NULL: all are */
+static bool *kept; /* by thread and operation; NULL: all operations are kept */
 
 static void read_kept(void) {
   unsigned thread, index;
@@ -134,7 +136,7 @@ static void print_program(void) {
 
 /* ---- unexpected ends ---- */
 
-/* Calls only what a signal handler may call. */
+/* Prints the seed. Calls only functions that are safe in signal handlers. */
 static void tell_seed(void) {
   char text[64] = "mix: seed ", digits[24];
   size_t length = strlen(text), count = 0;
@@ -161,14 +163,14 @@ static void catch_ends(void) {
 
 /* ---- threads ---- */
 
-/* A thread is interrupted at random moments and blocks while the others continue, sometimes long enough for many
+/* Interrupts a thread at a random moment and delays it while the others continue, sometimes for many of their
  * operations. */
 static _Thread_local volatile sig_atomic_t was_struck, strikes;
 
 static void stand_still(int signal_number) {
   (void)signal_number;
   strikes = (strikes + 1) % 16;
-  for (int yields = strikes == 0 ? 400 : 40; yields > 0; yields--) (void)sched_yield(); /* which leaves errno alone */
+  for (int yields = strikes == 0 ? 400 : 40; yields > 0; yields--) (void)sched_yield(); /* does not change errno */
   was_struck = true;
 }
 
@@ -196,13 +198,13 @@ static bool is_posted_within(sem_t *post, uint64_t ns) {
   return sem_timedwait(post, &until) == 0;
 }
 
-static sem_t thread_ended; /* posted by each */
+static sem_t thread_ended; /* posted by each thread when it ends */
 
 static void *work(void *argument) {
   struct worker *w = argument;
   const stack_t stack = { .ss_sp = w->signal_stack, .ss_size = MIX_SIGNAL_STACK };
   stack_t before;
-  (void)sigaltstack(&stack, &before); /* a stack that is too small is reported, too */
+  (void)sigaltstack(&stack, &before); /* an overflow of the stack must also be reported */
   const timer_t timer = new_timer();
   was_struck = mix.round.threads > 1;
   for (unsigned i = 0; i < mix.round.operations && mix_has_room(w) && !atomic_load(&mix.failed); i++) {
@@ -220,7 +222,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* Releases what is held when all threads have come to a stop. */
+/* Waits for the threads, and releases held streams when all threads are blocked. */
 static void attend(void) {
   struct worker *main_worker = &mix.workers[mix.round.threads];
   uint64_t seen = 0, since = now_ns();
@@ -313,7 +315,7 @@ static void make_objects(void) {
   assert_ok(rill_pool_create(mix.devices[0], RILL_POOL_OPTIONS(.max_size = 4 << 20), &mix.pools[1]));
 }
 
-/* Checks that memory allocated for all rounds of a device is unchanged. */
+/* Checks that the memory that a device keeps for all rounds is unchanged. */
 static void clear(void) {
   memset(mix.streams, 0, MIX_STREAMS * sizeof *mix.streams);
   memset(mix.events, 0, atomic_load(&mix.event_count) * sizeof *mix.events);
@@ -334,7 +336,7 @@ static void clear(void) {
   for (unsigned i = 0; i < MIX_VALUES * MIX_WORDS; i++) mix.seen[i] = mix.pageable_seen[i] = MIX_UNSEEN;
 }
 
-/* Releases all held streams: events are recorded, or released. Then everything ends. */
+/* Releases all held streams by recording or releasing events, then destroys all objects. */
 static void finish(void) {
   struct worker *w = &mix.workers[mix.round.threads];
   for (unsigned i = 0; i < mix.round.events && mix.round.abandons; i++) {
@@ -348,7 +350,7 @@ static void finish(void) {
     atomic_fetch_add(&mix.progress, 1);
   }
   for (unsigned i = 0; i < mix.device_count; i++) {
-    assert_ok(rill_device_synchronize(mix.devices[i])); /* streams that went, too */
+    assert_ok(rill_device_synchronize(mix.devices[i])); /* also waits for streams that were released */
     atomic_fetch_add(&mix.progress, 1);
   }
 }
@@ -463,7 +465,7 @@ static void any_calls_in_any_order(void) {
                 (unsigned long long)(options.seed + round - 1));
 }
 
-/* The number of an option that has one. */
+/* Reads the numeric value of an option. */
 static bool read_number(const char *name, uint64_t *out, int argc, char **argv, int *i) {
   if (strcmp(argv[*i], name) != 0 || *i + 1 >= argc) return false;
   *out = strtoull(argv[++*i], NULL, 10);
@@ -497,13 +499,13 @@ static bool read_options(int argc, char **argv) {
   return true;
 }
 
-/* This program again, in processes of their own; the exit code of the last one that failed. */
+/* Runs this program again in several processes; returns the exit code of the last one that failed. */
 static int run_processes(int argc, char **argv) {
   int result = 0;
   char **arguments = calloc((size_t)argc + 5, sizeof *arguments), seed[32];
   memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
   memcpy(arguments + argc, (char *[]){ "--processes", "1", "--seed", seed },
-         4 * sizeof *arguments); /* the last count */
+         4 * sizeof *arguments); /* options given later replace earlier ones */
   for (uint64_t i = 0; i < options.processes; i++) {
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)(options.seed + i * 1000000));
     const pid_t process = fork();

@@ -1,12 +1,12 @@
 /* mix.h: random programs of any public calls on shared objects, by many threads at once.
  *
- * Operation i of thread t is made from the seed, t and i alone, so any of them can be left out and the others stay
- * what they are: mix_shrink.py finds the few that matter. Operations name places, and other threads may replace the
- * object in a place at any time, so a handle may be stale at any time.
+ * Operation i of thread t is derived only from the seed, t and i. Any operation can therefore be omitted without
+ * changing the others, and mix_shrink.py finds the few that a failure needs. Operations use places, and another thread
+ * may replace the object in a place at any time, so any handle may be stale.
  *
- * No lock is held around a call. Every call is noted with the ticks of one clock before and after it, every host call
- * with those of its start and its end, and every word that is read. The conditions are derived afterwards: a call that
- * returned before another started came first, and the order of overlapping calls is unknown (mix_history.c). */
+ * No lock is held around a call. The test records every call with ticks of one clock before and after it, every host
+ * call with ticks at its start and end, and every word that is read. It checks conditions afterwards: a call that
+ * returned before another call started came first, and the order of overlapping calls is unknown (mix_history.c). */
 #ifndef RILL_TESTS_STRESS_MIX_H
 #define RILL_TESTS_STRESS_MIX_H
 
@@ -18,16 +18,16 @@
 
 enum {
   MIX_THREADS = 30,
-  MIX_STREAMS = 1024, /* made in one round, those that replace others too */
+  MIX_STREAMS = 1024, /* created in one round, including replacements */
   MIX_EVENTS = 1 << 14,
   MIX_PLACES = 512,
-  MIX_CALLS = 4096, /* of one thread */
+  MIX_CALLS = 4096, /* calls of one thread */
   MIX_CELLS = 256,
   MIX_SHARED_CELLS = 32,
-  MIX_WORDS = 4, /* of a cell */
+  MIX_WORDS = 4, /* words of a cell */
   MIX_VALUES = 1 << 14,
   MIX_PIECES = 16,
-  MIX_GRAPHS = 512, /* made in one round */
+  MIX_GRAPHS = 512, /* created in one round */
   MIX_GRAPH_PLACES = 4,
   MIX_SIGNAL_STACK = 64 << 10,
   MIX_UNSEEN = 0x5eed5eed
@@ -85,7 +85,7 @@ enum mix_operation {
 
 struct operation {
   enum mix_operation what;
-  uint32_t a, b, c, d; /* which places, which way of doing it */
+  uint32_t a, b, c, d; /* choose the places and the variant of the operation */
 };
 
 /* ---- objects ---- */
@@ -93,18 +93,18 @@ struct operation {
 struct object {
   uint64_t id;
   rill_device device;
-  unsigned number; /* among the round's streams or events */
+  unsigned number; /* index among the round's streams or events */
   bool is_stream, imported, timing, signaled;
-  bool borrowed; /* never released */
-  bool shared;   /* others may have references: its end is not known */
+  bool borrowed; /* never released by the test */
+  bool shared;   /* others may have references, so its destruction is not observed */
   _Atomic bool native_given, recorded;
   _Atomic unsigned references;
-  _Atomic uint64_t release_start, release_end; /* ticks: before any release, after the last; 0: not yet */
-  /* Of a stream: kernels accepted, and pinned counters of those that started and ended. */
+  _Atomic uint64_t release_start, release_end; /* first and last release; 0: none */
+  /* For a stream: number of kernels accepted, and pinned counters of kernels that started and that ended. */
   _Atomic unsigned passes, adds;
   unsigned *started, *ended, *added;
   _Atomic unsigned host_calls, reported;
-  _Atomic uint64_t stream_id; /* as rill_stream_id gave it */
+  _Atomic uint64_t stream_id; /* as returned by rill_stream_id */
 };
 
 static inline rill_stream stream_of(const struct object *o) { return (rill_stream){ o->id }; }
@@ -117,11 +117,11 @@ enum call_kind {
   CALL_RECORD,
   CALL_WAIT,
   CALL_WAIT_STREAM,
-  CALL_WAIT_CACHED, /* for whatever the cached event of the other stream marks */
+  CALL_WAIT_CACHED, /* waits for the last record of the other stream's cached event */
   CALL_HOST_CALL,
   CALL_WRITE,
   CALL_READ,
-  CALL_STREAM_DONE, /* asks whether, or waits until, a stream's work is done; `answer` is that it is */
+  CALL_STREAM_DONE, /* a query or a wait for all work of a stream; `answer`: the work is complete */
   CALL_EVENT_DONE,
   CALL_DEVICE_DONE,
   CALL_IS_RECORDED
@@ -130,52 +130,52 @@ enum call_kind {
 struct call {
   enum call_kind kind;
   rill_status status;
-  const char *text; /* of the call in C */
+  const char *text; /* the source text of the call */
   unsigned thread, operation;
   uint64_t start, end;   /* ticks */
-  struct object *object; /* the stream or event that it is about */
-  struct object *other;  /* the event or stream beside it */
+  struct object *object; /* the stream or event that the call uses */
+  struct object *other;  /* the second event or stream */
   uint32_t flags;
   bool answer;
-  struct { /* of a host call */
+  struct { /* for a host call */
     uint64_t ns, start, end;
     _Atomic unsigned times;
     rill_status reported;
   } run;
-  struct { /* of a write or read */
+  struct { /* for a write or read */
     unsigned cell;
     uint32_t value, *seen;
-    const struct call *source; /* the only write that a read may see; NULL: see mix_history.c */
+    const struct call *source; /* the only write whose value a read may return; NULL: see mix_history.c */
   } data;
-  struct { /* worked out by mix_history.c */
+  struct { /* computed by mix_history.c */
     uint64_t *clock;
-    struct call **records; /* that a wait or question may be about */
+    struct call **records; /* the records that a wait or query may refer to */
     size_t record_count, position;
     bool may_pass, may_fail, fails;
     uint64_t fails_from, fails_until;
-    const struct call *cause; /* which fails too; NULL: an event went */
+    const struct call *cause; /* the failed call that caused this failure; NULL: a released event did */
   } known;
 };
 
-/* Memory that one thread allocated and another may end. */
+/* Memory that one thread has allocated and another thread may free. */
 struct piece {
   uint32_t *words;
   size_t count;
-  struct call *fill;  /* of all of it, on the stream that it was allocated on */
-  struct piece *next; /* of those that could not be freed */
+  struct call *fill;  /* fills the piece, on the stream that allocated it */
+  struct piece *next; /* next in the list of pieces that could not be freed */
 };
 
-/* An execution object.  Launches of one object run one after another: its kernel counts them, and then its host call
- * finds the next number. */
+/* An execution object. Its launches run one after another: the kernel counts them, and the host call then checks the
+ * count. */
 struct graph {
   rill_graph_exec exec;
-  rill_graph graph;     /* that it was made from; null: it is not kept */
-  rill_graph_node node; /* the kernel's, if the graph is kept */
+  rill_graph graph;     /* the graph that it was instantiated from; null: the graph is not kept */
+  rill_graph_node node; /* the kernel's node, if the graph is kept */
   rill_device device;
   unsigned number;
   unsigned *ran; /* pinned */
   unsigned called;
-  _Atomic bool failed; /* so a host call was notified */
+  _Atomic bool failed; /* a host call received a failure */
   _Atomic unsigned launches;
   _Atomic uint64_t release_start, release_end;
 };
@@ -184,18 +184,18 @@ struct worker {
   unsigned index;
   struct call *calls;
   _Atomic unsigned count;
-  _Atomic unsigned operation; /* the one that it is at */
+  _Atomic unsigned operation; /* number of the operation that the thread is executing */
   _Atomic bool ended;
-  char *page, *signal_stack; /* the first is pageable memory for copies */
-  bool registered;           /* the page */
-  rill_bundle bundle;        /* a copy that nobody else loads */
+  char *page, *signal_stack; /* page: pageable memory for copies */
+  bool registered;           /* the page is registered */
+  rill_bundle bundle;        /* a copy of the bundle, which only this thread loads */
 };
 
-/* Notes a call that starts, and its end. Of the statuses, OK and (where a handle may be stale) STALE_HANDLE are checked
- * by themselves, and `allowed` has a bit 1 << status for each other one that would be right. */
+/* Records the start and the end of a call. The statuses OK and STALE_HANDLE (if a handle may be stale) are checked
+ * separately; `allowed` has a bit 1 << status for each other valid status. */
 struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *object, struct object *other);
 rill_status mix_end(struct call *call, const char *text, rill_status status, uint32_t allowed);
-/* What is allowed is looked up after the call: another thread may have changed it meanwhile. */
+/* Evaluates `allowed` after the call, because another thread may have changed it during the call. */
 #define MIX_END(call, expression, allowed)            \
   __extension__({                                     \
     const rill_status status_ = (expression);         \
@@ -203,7 +203,7 @@ rill_status mix_end(struct call *call, const char *text, rill_status status, uin
   })
 #define MIX_MAY(status) (UINT32_C(1) << RILL_ERROR_##status)
 
-/* Reports a problem, with the call if it is not NULL, and ends the round. */
+/* Reports a problem, with the call unless it is NULL, and ends the round. */
 void mix_complain(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline bool mix_has_room(const struct worker *w) { return w->count + 64 <= MIX_CALLS; }
@@ -213,9 +213,9 @@ static inline bool mix_has_room(const struct worker *w) { return w->count + 64 <
 struct round {
   uint64_t seed;
   unsigned threads, operations, streams, events;
-  uint32_t delay_ns; /* how long host calls and kernels take at most */
+  uint32_t delay_ns; /* maximum duration of host calls and kernels */
   unsigned weights[MIX_OPERATION_COUNT];
-  bool abandons; /* never-recorded events go while streams may wait for them */
+  bool abandons; /* events may be released unrecorded while streams wait for them */
 };
 
 struct mix {
@@ -223,28 +223,28 @@ struct mix {
   rill_device devices[2];
   unsigned device_count;
   bool has_graphs;
-  struct worker workers[MIX_THREADS + 1]; /* the last is the main thread's */
-  struct object *streams, *events;        /* all of the round's */
+  struct worker workers[MIX_THREADS + 1]; /* the last worker is the main thread */
+  struct object *streams, *events;        /* of the whole round */
   _Atomic unsigned stream_count, event_count;
   _Atomic(struct object *) stream_places[MIX_PLACES], event_places[MIX_PLACES];
-  struct object *rescue[2]; /* a stream of each device that waits for nothing */
-  rill_pool pools[2];       /* of the first device; the second has a limit */
+  struct object *rescue[2]; /* for each device, a stream that waits for nothing */
+  rill_pool pools[2];       /* pools of the first device; the second pool has a limit */
   _Atomic(struct piece *) pieces[MIX_PIECES], leftovers;
-  uint32_t *cells[2];       /* of the device, and pinned */
-  uint32_t *sources, *seen; /* pinned; a place for each value and each read */
-  uint32_t *pageable_seen;  /* the same, pageable */
+  uint32_t *cells[2];       /* in device memory, and in pinned memory */
+  uint32_t *sources, *seen; /* pinned; a location for each value and for each read */
+  uint32_t *pageable_seen;  /* pageable; a location for each read */
   _Atomic unsigned values, reads;
-  _Atomic(struct call *) writes[MIX_VALUES]; /* by value */
+  _Atomic(struct call *) writes[MIX_VALUES]; /* indexed by value */
   unsigned *counters;
-  struct graph *graphs; /* all of the round's */
+  struct graph *graphs; /* of the whole round */
   _Atomic unsigned graph_count;
   _Atomic(struct graph *) graph_places[MIX_GRAPH_PLACES];
-  _Atomic unsigned captures;      /* under way */
-  _Atomic uint64_t capture_ended; /* tick: the last one */
-  void *pile;                     /* memory of the first device */
+  _Atomic unsigned captures;      /* captures in progress */
+  _Atomic uint64_t capture_ended; /* tick at which the last capture ended */
+  void *pile;                     /* destination of pile_up, on the first device */
   _Atomic bool piling;
   _Atomic bool failed;
-  _Atomic uint64_t progress; /* operations that ended, of all rounds */
+  _Atomic uint64_t progress; /* number of operations finished in all rounds */
 };
 extern struct mix mix;
 
@@ -258,7 +258,7 @@ bool mix_is_about_graphs(const struct operation *o);
 struct object *mix_stream_at(uint32_t place);
 struct object *mix_event_at(uint32_t place);
 
-/* NULL: no more in this round. */
+/* Returns NULL if the round cannot have more. */
 struct object *mix_new_stream(struct worker *w, rill_device device, const rill_stream_options *options);
 struct object *mix_new_event(struct worker *w, rill_device device, const rill_event_options *options);
 struct object *mix_note_stream(rill_stream stream, rill_device device);
@@ -269,32 +269,33 @@ rill_status mix_record(struct worker *w, struct object *stream, struct object *e
 rill_status mix_wait(struct worker *w, struct object *stream, struct object *event, uint32_t flags);
 rill_status mix_wait_stream(struct worker *w, struct object *stream, struct object *other);
 
-/* Records every event in a place that was not recorded yet, so that no stream is held if no thread continues. */
+/* Records every event in a place that has not been recorded, so that no stream is held even if no other thread
+ * continues. */
 void mix_let_go(struct worker *w);
-/* Called before a call that blocks until held work is done: if this thread is the only one, no other could release
- * it. */
+/* Call before a call that blocks until held work is complete: if this is the only thread, no other can release the
+ * work. */
 static inline void mix_before_blocking(struct worker *w) {
   if (mix.round.threads == 1) mix_let_go(w);
 }
 
-/* Statuses that are right where queues may be full, where an event or stream may have failed with an event that went
- * unrecorded, and where one cannot be held. */
+/* Statuses that are valid if queues may be full, if an event may have been released unrecorded, and if a stream cannot
+ * be held. */
 static inline uint32_t mix_full(void) { return mix.round.weights[MIX_pile_up] != 0 ? MIX_MAY(OUT_OF_MEMORY) : 0; }
 static inline uint32_t mix_failed(void) { return mix.round.abandons ? MIX_MAY(NOT_RECORDED) : 0; }
 static inline uint32_t mix_not_held(struct object *stream) {
   return stream->imported || atomic_load(&stream->native_given) ? MIX_MAY(NOT_RECORDED) : 0;
 }
 
-/* Destroys the execution objects, which have no work left, and checks their results. */
+/* Destroys the execution objects, which have no pending work, and checks their results. */
 void mix_end_graphs(struct worker *w);
 
 /* Removes the registration of the thread's page, if there is one. */
 void mix_unregister(struct worker *w);
 
-/* Checks memory, and frees it. */
+/* Checks the memory and frees it. */
 void mix_end_piece(struct worker *w, struct piece *piece, struct object *stream, uint32_t how);
 
-/* Checks all calls of the round, when all work is done. */
+/* Checks all calls of the round after all work is complete. */
 void mix_check_history(void);
 
 #endif

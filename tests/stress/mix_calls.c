@@ -1,4 +1,4 @@
-/* Calls and objects of a random program, as they are noted. */
+/* The calls and objects of a random program, and how they are recorded. */
 #include "mix.h"
 
 #include <stdio.h>
@@ -12,13 +12,13 @@ uint64_t mix_hash(uint64_t a, uint64_t b) { /* splitmix64 */
   return x ^ (x >> 31);
 }
 
-/* Relaxed, so that the race detector does not take it for an order of the library's. */
+/* Relaxed, so that the clock does not hide missing ordering in the library from the race detector. */
 uint64_t mix_tick(void) {
   static _Atomic uint64_t last;
   return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-/* ---- complaints ---- */
+/* ---- reports of problems ---- */
 
 static void print_object(FILE *file, const struct object *o) {
   if (o != NULL)
@@ -53,7 +53,7 @@ void mix_complain(const struct call *call, const char *format, ...) {
 
 struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *object, struct object *other) {
   const unsigned index = atomic_fetch_add_explicit(&w->count, 1, memory_order_relaxed);
-  if (index == MIX_CALLS) abort(); /* an operation makes more calls than mix_has_room leaves */
+  if (index == MIX_CALLS) abort(); /* an operation must not make more calls than mix_has_room reserves */
   struct call *call = &w->calls[index];
   call->kind = kind;
   call->object = object;
@@ -64,7 +64,7 @@ struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *obj
   return call;
 }
 
-/* Returns what is known at the end of a call about stale objects: 0 if none may have been stale, 1 if one may, 2 if one
+/* Returns what is known about stale objects at the end of a call: 0 if none was stale, 1 if one may have been, 2 if one
  * was. */
 static int staleness(const struct call *call) {
   int result = 0;
@@ -79,7 +79,8 @@ static int staleness(const struct call *call) {
   return result;
 }
 
-/* Returns whether a capture was in progress during the call, which may wait for work or allocate driver memory. */
+/* Returns whether a capture was in progress during the call; the call may have invalidated it by waiting for work or
+ * allocating driver memory. */
 static bool may_break_capture(const struct call *call) {
   const bool there = atomic_load(&mix.captures) > 0 || atomic_load(&mix.capture_ended) > call->start;
   return there && call->kind != CALL_RECORD && call->kind != CALL_HOST_CALL;

@@ -1,4 +1,5 @@
-/* The clocks of a round's calls, and whether what comes before was done before (mix_history.c). */
+/* Computes the clocks of a round's calls, and checks that earlier work was complete before later work (mix_history.c).
+ */
 #include "mix_history.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ uint64_t *mix_new_clock(void) {
   return clock;
 }
 
-/* Computes what comes before a call of a stream that starts at a tick. */
+/* Computes the clock of a call on a stream that starts at a tick. */
 static void clock_at(size_t stream, uint64_t tick, uint64_t *out) {
   const struct line *line = &mix_past.lines[stream];
   size_t low = 0, high = line->wait_count;
@@ -30,7 +31,7 @@ static void clock_at(size_t stream, uint64_t tick, uint64_t *out) {
   out[stream] = greatest(out[stream], tick);
 }
 
-/* Computes the knowledge shared by all records that may be the right one. */
+/* Computes the clock that all records have in common to which the call may refer. */
 static void clock_of_records(const struct call *call, uint64_t *out) {
   memset(out, 0, mix_past.line_count * sizeof *out);
   for (size_t i = 0; i < call->known.record_count && !call->known.may_pass; i++) {
@@ -48,7 +49,7 @@ static bool update_clock(struct call *call, uint64_t *scratch) {
   return true;
 }
 
-/* The waits of a stream after one whose clock has changed, as far as that changes theirs. */
+/* Updates the clocks of the later waits of a stream after the clock of one wait has changed. */
 static void update_later_waits(struct line *line, size_t first) {
   for (size_t i = first; i < line->wait_count; i++) {
     uint64_t *here = line->joined + i * mix_past.line_count;
@@ -89,9 +90,10 @@ static void find_clocks(void) {
   free(scratch);
 }
 
-/* ---- what comes before is done before ---- */
+/* ---- earlier work is complete before later work ---- */
 
-/* A host call that is seen to run was submitted, whether the call has returned or not. */
+/* Returns the tick of submission. A host call that has started was submitted, even if the submitting call has not
+ * returned. */
 static uint64_t submission_of(const struct call *call) {
   return call->kind == CALL_HOST_CALL ? least(call->end, call->run.start) : call->end;
 }
@@ -128,7 +130,8 @@ static void find_dues(void) {
   }
 }
 
-/* The last of what was submitted to a stream before a tick to be done; NULL: nothing. */
+/* Returns the event or host call, among those submitted to a stream before a tick, that completed last; NULL if there
+ * is none. */
 static const struct due *last_due(const struct line *line, uint64_t tick) {
   size_t low = 0, high = line->due_count;
   while (low < high) {
@@ -139,7 +142,7 @@ static const struct due *last_due(const struct line *line, uint64_t tick) {
   return low == 0 ? NULL : &line->dues[low - 1];
 }
 
-/* Explains why `first` comes before work that a stream receives at a tick. */
+/* Explains why `first` comes before work that is submitted to a stream at a tick. */
 static void complain_of_path(size_t stream, uint64_t tick, const struct call *first) {
   const size_t from = first->object->number;
   for (unsigned steps = 0; stream != from && steps < 8; steps++) {

@@ -1,13 +1,13 @@
-/* Which record each call about an event is about, what fails with an event that goes unrecorded, and whether answers
- * about events agree with that (mix_history.c). */
+/* Determines which record each call with an event refers to, and what fails when an event is released unrecorded;
+ * checks that the results of event queries agree (mix_history.c). */
 #include "mix_history.h"
 
 #include <stdlib.h>
 
-/* ---- which record ---- */
+/* ---- which record a call refers to ---- */
 
-/* A question may be answered with a record that started while it was under way, a wait waits for one that comes later.
- */
+/* Finds the records that a call may refer to. A query may also refer to a record that started during the query; a wait
+ * may also refer to a later record. */
 void mix_find_records(struct call *call) {
   const struct object *event = call->kind == CALL_WAIT ? call->other : call->object;
   const struct calls *all = &mix_past.recordings[event->number];
@@ -32,7 +32,7 @@ void mix_find_records(struct call *call) {
 /* ---- failures of work that waited for an event which went unrecorded ---- */
 
 static bool may_fail(const struct call *call) {
-  if (mix_past.lines[call->object->number].unsure_from < call->end) return true; /* with what it comes after */
+  if (mix_past.lines[call->object->number].unsure_from < call->end) return true; /* including its dependencies */
   if (call->kind == CALL_RECORD) return false;
   if (call->kind != CALL_WAIT) return mix_past.lines[call->other->number].unsure_from < call->end;
   const uint64_t released = atomic_load(&call->other->release_start);
@@ -50,9 +50,9 @@ static bool may_fail(const struct call *call) {
   return false;
 }
 
-/* Certain to fail: a wait for what went unrecorded, if it is the first of its stream that may fail, and those before it
- * are over; what was recorded after it, and nothing else that may fail, before that happened; and who waited for such
- * a record. */
+/* Returns whether a call is certain to fail because of `cause`. These are certain to fail: a wait for the unrecorded
+ * event, if it is the first wait of its stream that may fail and all earlier waits are over; a record after such a
+ * wait, if nothing else may have failed earlier; and a wait for such a record. */
 static bool fails_with(struct call *call, const struct call *cause) {
   call->known.fails_from = cause->known.fails_from;
   call->known.fails_until = cause->known.fails_until;
@@ -60,7 +60,7 @@ static bool fails_with(struct call *call, const struct call *cause) {
   return true;
 }
 
-/* Returns whether nothing of the stream was held before the tick. */
+/* Returns whether the stream was certainly not held before the tick. */
 static bool is_free(const struct object *stream, uint64_t tick) {
   const struct line *line = &mix_past.lines[stream->number];
   for (size_t i = 0; i < line->wait_count; i++) {
@@ -139,7 +139,7 @@ void mix_find_failures(void) {
 
 /* ---- answers about events ---- */
 
-/* Returns whether its last record failed and it was not recorded since. */
+/* Returns whether the event's last record failed and it was not recorded again. */
 static bool has_failed(const struct call *call) {
   if (call->known.record_count != 1 || call->known.may_pass) return false;
   const struct call *record = call->known.records[0];
@@ -176,8 +176,8 @@ void mix_check_question(const struct call *call) {
   if (call->status == RILL_OK && must && !by_its_end) mix_complain(call, "takes an event that was not recorded");
 }
 
-/* Returns whether work that a stream received before a tick might wait, directly or indirectly, for the event whose
- * record was refused. */
+/* Returns whether work submitted to a stream before a tick may wait, directly or indirectly, for the event whose record
+ * was refused. */
 static bool may_wait_for(size_t stream, uint64_t tick, const struct call *refused, uint64_t *seen) {
   if (seen[stream] >= tick) return false;
   seen[stream] = tick;
@@ -197,7 +197,7 @@ static bool may_wait_for(size_t stream, uint64_t tick, const struct call *refuse
   return false;
 }
 
-/* A record is refused if it would wait for itself. */
+/* Checks a refused record: it must be one that would wait for itself. */
 void mix_check_refusal(const struct call *call) {
   uint64_t *seen = mix_new_clock();
   const struct calls *all = &mix_past.recordings[call->other->number];

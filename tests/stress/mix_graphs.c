@@ -3,7 +3,7 @@
 
 #include "mix.rill.h"
 
-/* The way a graph's host call finds its object, before the object exists. */
+/* Reserves an entry for an execution object, by which its host call finds the object before it exists. */
 static struct graph *note_graph(rill_device device) {
   unsigned number = atomic_load(&mix.graph_count);
   do {
@@ -22,7 +22,7 @@ static uint32_t may_be_stale(const struct graph *g) {
   return atomic_load(&g->release_start) != 0 ? MIX_MAY(STALE_HANDLE) : 0;
 }
 
-/* After a call about it. */
+/* Checks whether a call may have seen the object stale. */
 static void check_stale(const struct call *call, const struct graph *g) {
   const uint64_t end = atomic_load(&g->release_end);
   if (call->status == RILL_OK && end != 0 && end < call->start) mix_complain(call, "succeeds after the last release");
@@ -42,7 +42,7 @@ static void put_graph(struct worker *w, uint32_t place, struct graph *g) {
   if (old != NULL) end_graph(w, old);
 }
 
-/* The kernel of the same launch has run, and that of the next has not. */
+/* Checks that the kernel of the same launch has run, and that the kernel of the next launch has not. */
 static void count_launch(void *user, rill_status status) {
   struct graph *g = user;
   if (status != RILL_OK) {
@@ -54,7 +54,7 @@ static void count_launch(void *user, rill_status status) {
     mix_complain(NULL, "graph %u: host call %u after %u kernels", g->number, g->called, *g->ran);
 }
 
-/* Takes the graph over. */
+/* Instantiates the graph, and takes ownership of it. */
 static void instantiate(struct worker *w, struct graph *g, rill_graph graph, bool keep, uint32_t place) {
   struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
   const rill_status status = MIX_END(call, rill_graph_instantiate(graph, &g->exec), 0);
@@ -75,7 +75,7 @@ static void instantiate(struct worker *w, struct graph *g, rill_graph graph, boo
     if (MIX_END(call_, (expression), 0) != RILL_OK) return false; \
   } while (0)
 
-/* A kernel, then a host call, with empty nodes around them. */
+/* Adds a kernel and then a host call, with empty nodes around them. */
 static bool add_nodes(struct worker *w, struct graph *g, rill_graph graph, const struct operation *o) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_graph_node called, first[4], last;
@@ -116,7 +116,7 @@ OPERATION(new_graph) {
 
 /* ---- captures ---- */
 
-/* The thread performs any other operation while it captures. */
+/* Performs any other operation during the thread's capture. */
 static void do_something_else(struct worker *w, uint32_t random) {
   for (unsigned i = 0; i < random % 4 && mix_has_room(w); i++) {
     const struct operation o = mix_operation_at(w->index + 1000, (random >> 4) + i);
@@ -133,7 +133,7 @@ static bool use_memory(struct worker *w, rill_stream stream) {
   return true;
 }
 
-/* On one stream, or there and back between two. */
+/* Captures work on one stream, or on a second stream that is joined and joined back. */
 static bool capture_work(struct worker *w, struct graph *g, const rill_stream *streams, const struct operation *o) {
   const rill_launch launch = rill_launch_1d(1, 1);
   const unsigned long long ns = o->c % mix.round.delay_ns;
@@ -169,7 +169,7 @@ static bool capture(struct worker *w, struct graph *g, const rill_stream *stream
   return captured;
 }
 
-/* On streams of the thread's own, which are good for other work afterwards. */
+/* Captures streams that only this thread uses, and uses them for other work afterwards. */
 OPERATION(capture) {
   struct graph *g = note_graph(mix.devices[o->b % mix.device_count]);
   rill_stream streams[2] = { RILL_NULL_STREAM, RILL_NULL_STREAM };
@@ -236,7 +236,7 @@ static void complain_that_it_runs(void *user, rill_status status) {
   mix_complain(NULL, "graph %u: a node of an aborted capture runs", ((const struct graph *)user)->number);
 }
 
-/* A capture adds nodes to a graph, and is aborted. */
+/* Adds nodes to a graph by a capture that is aborted. */
 OPERATION(extend_graph) {
   struct graph *g = graph_at(o->b);
   rill_stream stream;
@@ -262,7 +262,8 @@ OPERATION(extend_graph) {
   (void)rill_stream_release(stream);
 }
 
-/* Another execution object of a graph.  It is not launched: its launches would run beside those of the first. */
+/* Creates another execution object of a graph. It is not launched, because its launches could overlap those of the
+ * first object. */
 OPERATION(execute_graph) {
   struct graph *g = graph_at(o->b);
   rill_graph_exec exec;

@@ -1,14 +1,14 @@
-/* Determines the required order of work from the noted calls, and checks that the observations agree.
+/* Determines the required order of work from the recorded calls, and checks that the observations agree.
  *
- * A clock has a tick for each stream: all that was submitted to the stream before that tick comes before the point that
- * the clock stands for.  Submitted is a call that has returned, and a host call that has been seen to run.  So on one
- * stream the clock of a call is the tick of its start, and what the waits before it know; a wait knows what the record
- * knows that it waits for.  Where several records may be the one, as when threads record an event at the same time, it
- * knows what all of them know.  The clocks are the least that is certain, whatever the threads' order was.
+ * A clock has a tick for each stream: everything that was submitted to the stream before that tick comes before the
+ * point that the clock describes. Work is submitted when its call has returned, or when its host call has started. On
+ * one stream, the clock of a call consists of the tick of its start and the clocks of the waits before it. A wait has
+ * the clock of the record that it refers to. If it may refer to several records, for example because threads record the
+ * event concurrently, it has what the clocks of all of them have in common. The clocks contain only what is certain,
+ * whatever the order of the threads was.
  *
- * An event that goes unrecorded makes work fail: `may_fail` is what may have met that, and counts for nothing, `fails`
- * what has.
- */
+ * An event that is released unrecorded makes work fail: `may_fail` marks work that may have failed, which is not used
+ * as evidence, and `fails` marks work that certainly failed. */
 #include "mix_history.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static void forget(void) {
   mix_past.everything = mix_past.reads = (struct calls){ NULL, 0 };
 }
 
-/* ---- host calls and kernels: once ---- */
+/* ---- host calls and kernels run exactly once ---- */
 
 static void check_host_call(const struct call *call) {
   const unsigned times = atomic_load(&call->run.times), wanted = call->status == RILL_OK;
@@ -156,7 +156,7 @@ static void check_words(void) {
 }
 
 void mix_check_history(void) {
-  const bool with_clocks = atomic_load(&mix.stream_count) <= 128; /* of many streams they would be too large */
+  const bool with_clocks = atomic_load(&mix.stream_count) <= 128; /* with many streams the clocks would be too large */
   gather();
   for (size_t i = 0; i < mix_past.everything.count; i++) {
     const enum call_kind kind = mix_past.everything.all[i]->kind;

@@ -1,22 +1,22 @@
-/* The calls of a round, for the files that determine the required order (mix_history.c). */
+/* The calls of a round, as stored by the files that determine the required order (mix_history.c). */
 #ifndef RILL_TESTS_STRESS_MIX_HISTORY_H
 #define RILL_TESTS_STRESS_MIX_HISTORY_H
 
 #include "mix.h"
 
-/* Something on a stream that is not done before a tick: a host call ends, an event is recorded. */
+/* Work of a stream that completes at a tick: a host call ends, or an event is recorded. */
 struct due {
   uint64_t submitted, done;
   const struct call *call;
 };
 
-/* A stream's calls. */
+/* The calls of a stream. */
 struct line {
-  struct call **waits; /* by their end */
-  uint64_t *joined;    /* clocks: what the first 1, 2, 3 ... waits know together */
-  struct due *dues;    /* by the tick of submission; `done` is the latest of all so far */
+  struct call **waits; /* sorted by their end */
+  uint64_t *joined;    /* clocks: the combined clock of the first 1, 2, 3, ... waits */
+  struct due *dues;    /* sorted by the tick of submission; `done` is the maximum so far */
   size_t wait_count, due_count;
-  uint64_t unsure_from; /* what was submitted from then on may have failed */
+  uint64_t unsure_from; /* work submitted from this tick on may have failed */
 };
 
 struct calls {
@@ -25,9 +25,9 @@ struct calls {
 };
 
 struct past {
-  struct line *lines; /* by stream */
+  struct line *lines; /* indexed by stream */
   size_t line_count;
-  struct calls *recordings; /* by event; by their start */
+  struct calls *recordings; /* indexed by event; sorted by their start */
   struct calls everything, reads, cell_writes[MIX_CELLS];
 };
 extern struct past mix_past;
@@ -39,7 +39,7 @@ static inline bool is_wait(const struct call *call) {
   return call->kind == CALL_WAIT || call->kind == CALL_WAIT_STREAM || call->kind == CALL_WAIT_CACHED;
 }
 
-/* Returns whether nothing before the call may have failed. */
+/* Returns whether it is certain that nothing before the call has failed. */
 static inline bool mix_is_sure(const struct call *call) {
   return call->object == NULL || call->end < mix_past.lines[call->object->number].unsure_from;
 }
@@ -51,7 +51,7 @@ void mix_add_call(struct calls *calls, struct call *call);
 void mix_find_records(struct call *call);
 void mix_find_failures(void);
 
-/* Checks an answer of an event query, or a refused record. */
+/* Checks the result of an event query or a refused record. */
 void mix_check_question(const struct call *call);
 void mix_check_refusal(const struct call *call);
 
@@ -59,7 +59,7 @@ void mix_check_refusal(const struct call *call);
 
 uint64_t *mix_new_clock(void);
 
-/* Finds the clock of every call, and checks that earlier work was done earlier. */
+/* Computes the clock of every call, and checks that earlier work was complete before later work. */
 void mix_check_order(void);
 
 #endif

@@ -7,9 +7,9 @@ enum { PAGE = 4096, CELL_BYTES = MIX_WORDS * sizeof(uint32_t) };
 
 /* ---- cells ---- */
 
-/* Few, so that streams meet there.  The race detector takes words that unordered work writes for a race of the
- * library's: there each stream has its own, and those that come late in a round none.  Memory of the device, which has
- * an even number, is the first device's. */
+/* Returns the cell that a stream uses. There are few cells, so that streams share them. The race detector would report
+ * unordered work on a shared word as a race of the library; with it, each stream has its own cell, and streams that are
+ * created late in a round have none. Cells in device memory have even numbers and belong to the first device. */
 static unsigned cell_for(const struct object *stream, uint32_t wanted) {
   const bool first = stream->device.id == mix.devices[0].id;
   if (UNDER_RACE_DETECTOR) return 2 * stream->number + (!first || stream->number % 2 != 0);
@@ -18,7 +18,7 @@ static unsigned cell_for(const struct object *stream, uint32_t wanted) {
 
 static uint32_t *words_of(unsigned cell) { return mix.cells[cell % 2] + cell / 2 * MIX_WORDS; }
 
-/* Of a rectangle, or a box, that the other end has in one piece. */
+/* Copies a rectangle or a box; at the other end its rows are contiguous. */
 static rill_status copy_cell(struct object *stream, uint32_t *dst, const uint32_t *src, uint32_t how) {
   const size_t half = CELL_BYTES / 2;
   const rill_copy_3d box = { sizeof box, dst, src, half, half, half, half, half, 1, 2 };
@@ -29,7 +29,7 @@ static rill_status copy_cell(struct object *stream, uint32_t *dst, const uint32_
   }
 }
 
-/* Every value is written once, so a word that is read identifies its writer. */
+/* Writes a value that occurs only once, so that a word that is read identifies its write. */
 OPERATION(write) {
   struct object *stream = mix_stream_at(o->a);
   const uint32_t value = atomic_fetch_add(&mix.values, 1) + 1;
@@ -53,10 +53,10 @@ OPERATION(write) {
       MIX_END(call, rill_fill_async(stream_of(stream), words, pageable, size, CELL_BYTES / size), mix_full());
     }
   }
-  memset(pageable, 0xee, sizeof pageable); /* it was taken at the call */
+  memset(pageable, 0xee, sizeof pageable); /* the call has already read the source */
 }
 
-/* Copies into a separate place, pinned or pageable. */
+/* Copies to a location that no other read uses, in pinned or pageable memory. */
 static void read_words(struct worker *w, struct object *stream, const uint32_t *from, unsigned cell,
                        const struct call *source, uint32_t how) {
   const unsigned place = atomic_fetch_add(&mix.reads, 1);
@@ -87,7 +87,7 @@ OPERATION(pass) {
   if (call->status == RILL_OK) atomic_fetch_add(&stream->passes, 1);
 }
 
-/* Streams share the constant, so for the race detector it is one stream's, a default one's. */
+/* Streams share the constant. With the race detector only one default stream uses it. */
 OPERATION(add) {
   struct object *stream = mix_stream_at(UNDER_RACE_DETECTOR ? o->a % mix.device_count : o->a);
   const uint32_t one = 1;
@@ -100,7 +100,7 @@ OPERATION(add) {
   if (call->status == RILL_OK) atomic_fetch_add(&stream->adds, 1);
 }
 
-/* Releases a module of this thread, which nothing else keeps loaded, while its kernel may run. */
+/* Releases a module of this thread while its kernel may run; nothing else keeps the module loaded. */
 OPERATION(load) {
   struct object *stream = mix_stream_at(o->a);
   rill_bundle *const bundle = &w->bundle;
@@ -167,7 +167,7 @@ void mix_end_piece(struct worker *w, struct piece *piece, struct object *stream,
     if (MIX_END(call, rill_memory_record_use(piece->words, stream_of(stream)), mix_full()) == RILL_OK) stream = own;
   }
   rill_status status = RILL_ERROR_NOT_FOUND;
-  if (how % 8 != 7) { /* refused for memory of rill_alloc, and where the stream has been destroyed */
+  if (how % 8 != 7) { /* the free is refused for memory from rill_alloc, and if the stream was destroyed */
     call = mix_begin(w, CALL_OTHER, stream, NULL);
     status = MIX_END(call, rill_free_async(stream_of(stream), piece->words), MIX_MAY(INVALID_ARGUMENT) | mix_full());
   }
@@ -204,7 +204,7 @@ OPERATION(trim) {
   MIX_END(call, rill_pool_trim(mix.pools[o->a % 2], o->b % 3 == 0 ? 0 : 1 << 20), 0);
   call = mix_begin(w, CALL_OTHER, NULL, NULL);
   MIX_END(call, rill_pool_get_info(mix.pools[o->a % 2], &info), 0);
-  const bool exact = mix.round.threads == 1; /* else the numbers may be of different moments */
+  const bool exact = mix.round.threads == 1; /* with several threads the numbers may be from different moments */
   if (exact && (info.used > info.used_peak || info.reserved > info.reserved_peak)) {
     mix_complain(call, "more than the peak is used");
   }
@@ -242,8 +242,8 @@ OPERATION(register) {
   mix_unregister(w);
 }
 
-/* Fills the queue of a stream that is held until somebody records the event: what is submitted next does not fit.
- * Streams share the memory, as they share the constant. */
+/* Fills the queue of a stream that is held until another thread records the event, so that later submissions do not
+ * fit. Streams share the destination, as they share the constant. */
 OPERATION(pile_up) {
   static unsigned char source[24 << 20];
   rill_event_options options = RILL_EVENT_OPTIONS_INIT;

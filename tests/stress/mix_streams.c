@@ -10,7 +10,7 @@ struct object *mix_event_at(uint32_t place) {
   return atomic_load(&mix.event_places[place % mix.round.events]);
 }
 
-/* Puts an event into a place; the old event is released, after a record if no other thread will record it. */
+/* Puts an event into a place. The old event is released; if no other thread will record it, it is recorded first. */
 void mix_put_event(struct worker *w, uint32_t place, struct object *event) {
   struct object *old = atomic_exchange(&mix.event_places[place % mix.round.events], event);
   if (!mix.round.abandons && !atomic_load(&old->recorded)) {
@@ -61,13 +61,13 @@ OPERATION(wait) {
 OPERATION(wait_stream) { (void)mix_wait_stream(w, mix_stream_at(o->a), mix_stream_at(o->b)); }
 
 OPERATION(wait_device) {
-  struct object *stream = mix_stream_at(o->a), *other = &mix.streams[o->b % mix.device_count]; /* the default streams */
+  struct object *stream = mix_stream_at(o->a), *other = &mix.streams[o->b % mix.device_count]; /* a default stream */
   struct call *call = mix_begin(w, CALL_WAIT_STREAM, stream, other);
   MIX_END(call, rill_stream_wait_device(stream_of(stream), other->device),
           mix_not_held(stream) | mix_failed() | mix_full());
 }
 
-/* The event is released with its stream. */
+/* Uses the stream's cached event, which is released with the stream. */
 OPERATION(cached_event) {
   struct object *stream = mix_stream_at(o->a), *other = mix_stream_at(o->b);
   rill_event event;
@@ -86,7 +86,7 @@ OPERATION(cached_event) {
   if (call->status == RILL_OK) mix_complain(call, "a cached event is recorded by hand");
 }
 
-/* Orders the work of one stream before that of the next, through an event that is released at once. */
+/* Orders the work of one stream before that of the next with an event that is released immediately. */
 static void hand_over(struct worker *w, struct object *from, struct object *to) {
   struct object *event = record_new(w, from, false);
   if (event == NULL) return;
@@ -94,7 +94,7 @@ static void hand_over(struct worker *w, struct object *from, struct object *to) 
   mix_release(w, event);
 }
 
-/* There and back, several times. */
+/* Hands over to another stream and back, several times. */
 OPERATION(hand_over) {
   for (uint32_t i = 0; i <= o->c % 4; i++) {
     hand_over(w, mix_stream_at(o->a), mix_stream_at(o->b));
@@ -102,14 +102,14 @@ OPERATION(hand_over) {
   }
 }
 
-/* From stream to stream, through all of them. */
+/* Hands over from stream to stream, through all streams. */
 OPERATION(relay) {
   for (uint32_t i = 1; i < mix.round.streams && mix_has_room(w); i++) {
     hand_over(w, mix_stream_at(o->a + i - 1), mix_stream_at(o->a + i));
   }
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 OPERATION(is_ready) {
   struct object *event = mix_event_at(o->b);
@@ -123,8 +123,8 @@ OPERATION(is_recorded) {
   MIX_END(call, rill_event_is_recorded(event_of(event), &call->answer), mix_failed());
 }
 
-/* Who has seen a kernel run must not hear that the stream is done before the kernel is (a host call: the same, by
- * its ticks). */
+/* Checks a query: if the host has seen a kernel start, the stream must not be complete before the kernel has ended.
+ * Host calls are checked by their ticks. */
 OPERATION(is_complete) {
   struct object *stream = mix_stream_at(o->a);
   const unsigned started = __atomic_load_n(stream->started, __ATOMIC_ACQUIRE);
@@ -150,7 +150,7 @@ OPERATION(elapsed) {
   }
 }
 
-/* Queries of properties that never change. */
+/* Queries properties that never change. */
 OPERATION(tell) {
   struct object *stream = mix_stream_at(o->a), *event = mix_event_at(o->b);
   rill_device device;
@@ -241,7 +241,7 @@ OPERATION(host_call) {
   if (call->status == RILL_OK) atomic_fetch_add(&stream->host_calls, 1);
 }
 
-/* ---- lives ---- */
+/* ---- creation and destruction ---- */
 
 OPERATION(new_event) {
   char label[16];
@@ -261,12 +261,12 @@ OPERATION(new_stream) {
   options.priority = priorities[o->c % 4];
   options.label = o->d % 2 == 0 ? "a stream" : NULL;
   const uint32_t place = o->a % mix.round.streams;
-  if (place < mix.device_count) return; /* the default streams stay */
+  if (place < mix.device_count) return; /* default streams are not replaced */
   struct object *stream = mix_new_stream(w, mix.devices[place % mix.device_count], &options);
   if (stream != NULL) put_stream(w, place, stream);
 }
 
-/* Takes a reference: while this thread has it, the handle is valid. */
+/* Takes a reference, which keeps the handle valid while this thread has it. */
 OPERATION(share) {
   struct object *object = o->c % 2 == 0 ? mix_stream_at(o->a) : mix_event_at(o->b);
   atomic_fetch_add(&object->references, 1);
@@ -293,7 +293,7 @@ OPERATION(share) {
   mix_release(w, object);
 }
 
-/* The call is refused for this reason, whatever else is right or wrong. */
+/* Makes a call with one invalid argument; it must be refused for this reason, whatever else is valid. */
 OPERATION(misuse) {
   struct object *stream = mix_stream_at(o->a), *event = mix_event_at(o->b);
   const uint32_t bad = MIX_MAY(INVALID_HANDLE);
@@ -313,8 +313,8 @@ OPERATION(misuse) {
 
 /* ---- native handles ---- */
 
-/* Given out, a stream of a GPU is not held any more; on the CPU nothing changes.  The default streams would stay so for
- * all later rounds. */
+/* Obtains the native handle. From then on a stream of a GPU is never held; on the CPU nothing changes. Default streams
+ * are excluded, because the effect would last for all later rounds. */
 OPERATION(native) {
   struct object *stream = mix_stream_at(o->a);
   uintptr_t native = 0;
@@ -326,8 +326,8 @@ OPERATION(native) {
     mix_complain(call, "gives 0x%llx", (unsigned long long)native);
 }
 
-/* A stream of rill's own imported again is the same handle, with a reference more; the vendor's null and legacy streams
- * take the place of one. */
+/* Imports the native handle of a stream that rill has created, which returns the same handle with an additional
+ * reference. For other places, `import` uses the vendor's null and legacy streams. */
 static void import_own(struct worker *w, struct object *stream) {
   uintptr_t native = 0;
   rill_stream again = RILL_NULL_STREAM;

@@ -1,4 +1,5 @@
-/* One stream from many threads (T2): everything they submit runs once, each thread's work in its own order. */
+/* Submits to one stream from many threads (T2): all work must run exactly once, and the work of each thread in its own
+ * order. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -14,7 +15,8 @@ static void count(void *user, rill_status status) {
   if (status == RILL_OK) (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* One round of everything; cell 0 counts launches, the thread's own cell holds what it wrote last. */
+/* Submits one operation of each kind. Cell 0 counts launches, and the thread's own cell holds the value that it wrote
+ * last. */
 static const char *submit(struct shared *shared, unsigned cell, uint32_t value) {
   const rill_launch launch = rill_launch_1d(1, 1);
   rill_event event;
@@ -50,7 +52,7 @@ static void serves_many_threads(void) {
   assert_int_equal(dut.host[0], THREADS * rounds);
   assert_int_equal(__atomic_load_n(&shared.calls, __ATOMIC_SEQ_CST), THREADS * rounds);
   for (unsigned cell = 1; cell < CELLS; cell++) {
-    if (cell - 1 != (THREADS - 1) % (CELLS - 1)) { /* one thread alone wrote it */
+    if (cell - 1 != (THREADS - 1) % (CELLS - 1)) { /* only one thread wrote it */
       assert_int_equal(dut.host[cell], (cell - 1) * 1000 + rounds - 1);
     }
   }

@@ -1,4 +1,4 @@
-/* Storms of threads over objects of their own (T1, T4). */
+/* Many threads create, use and destroy objects of their own (T1, T4). */
 #include "support/testing.h"
 
 enum { THREADS = 8 };
@@ -7,7 +7,7 @@ static void count(void *user, rill_status status) {
   if (status == RILL_OK) (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Two streams, two events and a host call: made, used and released; what the cell holds at the end is checked. */
+/* Creates, uses and releases two streams, two events and a host call, and checks the value of the cell. */
 static const char *one_life(unsigned cell, uint32_t value) {
   rill_stream first, second;
   rill_event event, timing;

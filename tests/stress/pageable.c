@@ -1,10 +1,10 @@
-/* Random work over pageable memory, checked against a model (C5.3): host calls and copies that write it, copies of one
- * and of several rows that read it, on several streams, and the program itself, which writes a source as soon as the
- * call that reads it has returned.
+/* Random work on pageable memory, checked against a model (C5.3). On several streams, host calls and copies write the
+ * memory, and copies of one or more rows read it. The program itself writes a source as soon as the call that reads it
+ * has returned.
  *
- * The model runs each operation at its call.  That is right, because the work has one order: who uses a buffer waits
- * for the stream that used it last, and the program writes pageable memory only when a copy out of it, which waits for
- * what writes it, has returned. */
+ * The model runs each operation at its call. This is correct because the order is fully determined: each stream that
+ * uses a buffer waits for the stream that used it last, and the program writes pageable memory only after a copy from
+ * it has returned, and this copy has waited for all earlier writes. */
 #include "support/testing.h"
 
 enum { THREADS = 4, STREAMS = 3, BUFFERS = 8, PAGEABLE = 4, WORDS = 6000, STEPS = 400 };
@@ -12,13 +12,13 @@ enum { THREADS = 4, STREAMS = 3, BUFFERS = 8, PAGEABLE = 4, WORDS = 6000, STEPS 
 struct buffer {
   uint32_t *words;
   uint32_t *model;
-  unsigned stream; /* that used it last */
+  unsigned stream; /* stream of the last use */
 };
 
 struct program {
   uint32_t state;
   rill_stream streams[STREAMS];
-  struct buffer buffers[BUFFERS]; /* the first PAGEABLE of them from malloc */
+  struct buffer buffers[BUFFERS]; /* the first PAGEABLE buffers are from malloc */
 };
 
 static bool is_pinned(unsigned buffer) { return buffer >= PAGEABLE && buffer % 2 != 0; }
@@ -41,7 +41,7 @@ static void write_words(void *user, rill_status status) {
   free(write);
 }
 
-/* A part of a buffer, which the stream may use from here on. */
+/* Makes the stream wait for the last use of the buffer, and returns a part of the buffer. */
 static const char *use(struct program *p, unsigned stream, unsigned buffer) {
   if (p->buffers[buffer].stream != stream)
     REQUIRE_OK(rill_stream_wait_stream(p->streams[stream], p->streams[p->buffers[buffer].stream]));
@@ -64,7 +64,7 @@ static const char *fill(struct program *p, unsigned stream, unsigned buffer, siz
   return NULL;
 }
 
-/* A quarter of the buffer's words at most, as `rows` rows with gaps as long between them. */
+/* Copies at most a quarter of the buffer's words, as `rows` rows separated by gaps of the same length. */
 static const char *copy(struct program *p, unsigned stream, unsigned to, unsigned from) {
   struct buffer *const dst = &p->buffers[to], *const src = &p->buffers[from];
   const size_t rows = next(p) % 2 == 0 ? 1 : 2 + next(p) % 6, width = 1 + next(p) % (WORDS / 4 / rows);
@@ -73,7 +73,8 @@ static const char *copy(struct program *p, unsigned stream, unsigned to, unsigne
     memcpy(dst->model + dst_at + row * pitch, src->model + src_at + row * width, width * sizeof *dst->model);
   REQUIRE_OK(rill_copy_2d_async(p->streams[stream], dst->words + dst_at, pitch * sizeof *dst->words,
                                 src->words + src_at, width * sizeof *src->words, width * sizeof *src->words, rows));
-  if (from < PAGEABLE && to >= PAGEABLE && next(p) % 2 == 0) { /* it has been read: what is written now is for later */
+  /* the source has been read, so a later write must not change the copy */
+  if (from < PAGEABLE && to >= PAGEABLE && next(p) % 2 == 0) {
     const uint32_t value = next(p);
     for (size_t i = 0; i < rows * width; i++) src->words[src_at + i] = src->model[src_at + i] = value;
   }

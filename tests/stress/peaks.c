@@ -1,4 +1,5 @@
-/* Memory that the cpu device holds for pending work: bounded for pageable sources, and freed afterwards. */
+/* Checks that the memory that the cpu device holds for pending work is bounded for pageable sources, and freed
+ * afterwards. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -7,21 +8,21 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CHECKED = 1 }; /* a checker uses its own memory for touched memory */
+enum { CHECKED = 1 }; /* the sanitizers use additional memory for touched memory */
 #elif defined(__has_feature)
 enum { CHECKED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
 #else
 enum { CHECKED = 0 };
 #endif
 
-/* The order check also keeps pending work. */
+/* Returns whether a check is on that uses additional memory; the order check also keeps pending work. */
 static bool has_memory_of_its_own(void) {
   return CHECKED || rill_check_is_on("order") || rill_check_is_on("order:all");
 }
 
 enum { MIB = 1 << 20 };
 
-/* Of this process, in memory, in bytes. */
+/* Returns the resident memory of this process in bytes. */
 static size_t resident(void) {
   unsigned long long size = 0, pages = 0;
   FILE *const file = fopen("/proc/self/statm", "r");
@@ -31,8 +32,8 @@ static size_t resident(void) {
   return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Not a host call, as a gate may be: then a pageable source would be read after it.  Nor is a limit passed that may be
- * an address, as a number of nanoseconds may. */
+/* Blocks the stream with a kernel. A gate may be a host call, and a pageable source would then be read in stream order.
+ * The limit is not passed in nanoseconds, because such a number could be taken for an address. */
 static void close_with_a_kernel(rill_stream stream) {
   const rill_launch one = rill_launch_1d(1, 1);
   dut.host[0] = 0;
@@ -68,11 +69,12 @@ struct copies {
   rill_stream stream;
   size_t size;
   unsigned count;
-  unsigned char *source, *there, *back; /* pageable, device, pinned: the last byte that each copy brought */
+  /* pageable source, device memory, pinned memory that receives the last byte of each copy */
+  unsigned char *source, *there, *back;
   _Atomic unsigned returned;
 };
 
-/* The source is written again as soon as the call has returned. */
+/* Copies from a source that is written again as soon as the call has returned. */
 static const char *copies_a_lot(unsigned index, void *shared) {
   struct copies *const c = shared;
   (void)index;
@@ -91,7 +93,8 @@ static void await_copies(struct copies *c, unsigned number) {
   assert_int_equal(atomic_load(&c->returned), number);
 }
 
-/* Copies of `size` bytes each, until one blocks, and a few more; `more` bytes of the queue's own come with each. */
+/* Makes copies of `size` bytes until one blocks, and a few more. For each copy the queue uses `more` bytes of its own.
+ */
 static void check_staging(size_t size, size_t more) {
   const unsigned staged = (unsigned)(256 * MIB / size);
   struct copies c = { .stream = new_stream("stream"), .size = size, .count = staged + 4, .source = calloc(1, size) };
@@ -107,7 +110,7 @@ static void check_staging(size_t size, size_t more) {
   struct background *const thread = start_threads(1, copies_a_lot, &c);
   await_copies(&c, staged);
   unsigned char small[100] = { 7 };
-  assert_ok(rill_copy_async(other, dut.memory, small, sizeof small)); /* work of other streams continues */
+  assert_ok(rill_copy_async(other, dut.memory, small, sizeof small)); /* other streams are not blocked */
   assert_completes(other);
   const size_t peak = resident();
   assert_int_equal(atomic_load(&c.returned), staged);
@@ -124,13 +127,13 @@ static void check_staging(size_t size, size_t more) {
   free(c.source);
 }
 
-/* The call that would stage more than 256 MiB blocks until its stream has read the source. */
+/* A copy that would stage more than 256 MiB blocks until its stream has read the source. */
 static void staging_memory_is_bounded(void) {
   if (dut.gpu) return;
   check_staging(16 * MIB, 0);
 }
 
-/* Small ones are kept in the queue. */
+/* Small copies are stored in the queue, and also count. */
 static void small_copies_are_counted(void) {
   if (dut.gpu) return;
   check_staging(4096, 512);

@@ -1,4 +1,4 @@
-/* A pool's reserved memory does not grow with time, in whatever way memory passes between streams (C5.2). */
+/* A pool's reserved memory does not grow with time, however memory passes between streams (C5.2). */
 #include "support/testing.h"
 #include "support/traffic.h"
 
@@ -6,18 +6,19 @@
 
 enum { SEGMENT = 2 << 20 };
 
-/* The bound for a fixed set of sizes: twice what is needed at the peak, and a segment of small blocks and of large. */
+/* Returns the bound for a fixed set of sizes: twice the memory needed at the peak, and one segment each for small and
+ * large blocks. */
 static uint64_t bound(const struct traffic_numbers *numbers) { return 2 * numbers->peak + 2 * (uint64_t)SEGMENT; }
 
-/* The bound where arbitrary sizes grow over ten powers of two, so that a large block fits into none of the segments
- * that smaller ones left.  Only while the device is idle does the pool release these, down to one and a half times what
- * is needed; what a round allocates while work runs may be added to that. */
+/* Returns the bound for sizes that grow over ten powers of two. A large block then fits into none of the segments left
+ * by smaller blocks, and the pool releases these segments only while the device is idle, down to 1.5 times what it
+ * needs. The memory that a round allocates while work runs may be added. */
 static uint64_t bound_of_growing(const struct traffic_numbers *numbers) { return bound(numbers) + numbers->peak / 2; }
 
 static bool is_bounded(const struct traffic_pattern *pattern, const struct traffic_numbers *numbers, bool fixed) {
-  /* How threads and rounds under way overlap differs from run to run, and with it what is needed. */
+  /* the overlap of threads and of rounds differs from run to run, and so does the memory needed */
   const bool varies = pattern->threads > 1 || pattern->lag != 0;
-  /* A pool of one or two segments may need another one for fragments that others have not met by then. */
+  /* a pool of one or two segments may later need one more because of fragmentation */
   const bool small = numbers->reserved <= numbers->early + SEGMENT && numbers->reserved <= bound(numbers);
   const bool steady = numbers->reserved <= numbers->early + numbers->early / 20 || small;
   const bool bounded = numbers->reserved <= bound(numbers);
@@ -48,8 +49,8 @@ static void run_all(bool fixed) {
 static void few_sizes_take_at_most_twice_the_need(void) { run_all(true); }
 static void arbitrary_sizes_do_not_grow(void) { run_all(false); }
 
-/* A block whose last use is complete, among many that were freed earlier and wait; each on a stream of its own, or all
- * on one, where the use that is complete was recorded first. */
+/* Frees many blocks whose uses are not complete, and one block whose use is. The blocks were used on one stream each,
+ * or all on one stream, on which the complete use was recorded first. */
 static void find_among_waiting(bool one_stream) {
   enum { BLOCKS = 40, BLOCK = 1 << 20 };
   rill_pool pool;
@@ -71,11 +72,11 @@ static void find_among_waiting(bool one_stream) {
     assert_ok(rill_stream_wait_stream(users[i], users[0]));
   }
   for (unsigned i = 0; i < BLOCKS; i++) assert_ok(rill_memory_record_use(waiting[i], users[i]));
-  assert_ok(rill_pool_get_info(pool, &info)); /* not later: it looks for what is complete */
+  assert_ok(rill_pool_get_info(pool, &info)); /* the allocation itself must have found the complete block */
   const uint64_t reserved = info.reserved;
   for (unsigned i = 0; i < BLOCKS; i++) assert_ok(rill_free_async(stream, waiting[i]));
   assert_ok(rill_free_async(stream, ready));
-  void *rest[8]; /* what the last segment has more than the blocks need */
+  void *rest[8]; /* blocks that fill the remainder of the last segment */
   unsigned count = 0;
   for (; again != ready && count < 8; count++) {
     assert_ok(rill_pool_alloc_async(pool, stream, BLOCK, &again));
@@ -91,7 +92,7 @@ static void find_among_waiting(bool one_stream) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Whether work that a gate holds up is unfinished; a null vendor calls everything complete. */
+/* Returns whether work that a closed gate blocks is incomplete; a null vendor reports all work as complete. */
 static bool device_waits(void) {
   rill_stream stream = new_stream("held up");
   struct gate *gate = gate_close(stream);
@@ -103,7 +104,7 @@ static bool device_waits(void) {
 }
 
 static void complete_blocks_are_found_among_waiting_ones(void) {
-  if (!device_waits()) return; /* no work is ever pending there */
+  if (!device_waits()) return; /* with a null vendor no work is ever pending */
   find_among_waiting(false);
   find_among_waiting(true);
 }

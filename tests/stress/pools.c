@@ -1,9 +1,7 @@
 /* Threads allocate, use and free memory of one pool on many streams that are created and released, in the order of one
- * stream and across streams (C5.2, C3.8).
- *
- * Live memory is filled with its owner's pattern by stream work, and checked by work before its free. Slow host calls
- * delay each stream differently. So memory that two allocations have at once, or that is given out before the work of
- * an earlier stream is done, shows as a foreign pattern. */
+ * stream and across streams (C5.2, C3.8). Work on a stream fills live memory with its owner's pattern, and work before
+ * the free checks the pattern. Slow host calls delay each stream differently. If two allocations overlap, or memory is
+ * reused before earlier work on it is complete, the check finds a foreign pattern. */
 #include "support/testing.h"
 
 #include <pthread.h>
@@ -15,13 +13,13 @@ struct live {
   uint32_t *memory;
   size_t words;
   uint32_t pattern;
-  unsigned stream; /* of its allocation and fill */
+  unsigned stream; /* stream of its allocation and fill */
   bool filled;
 };
 
 struct worker {
   rill_stream streams[STREAMS], recorder;
-  rill_event awaited[STREAMS]; /* what holds the stream; null: nothing */
+  rill_event awaited[STREAMS]; /* the event that holds the stream; null: not held */
   struct live live[LIVE];
   uint32_t *seen, expected[CHECKS];
   unsigned checks, random;
@@ -30,11 +28,11 @@ struct worker {
 static struct {
   rill_pool pool;
   uint64_t max_size;
-  unsigned keeps_stream; /* for about so many steps */
+  unsigned keeps_stream; /* approximate number of steps for which a stream is kept */
   unsigned seed;
 } storm;
 
-/* Allocations that one thread has left for another, with an event after their fills. */
+/* Allocations that one thread has passed to another, with an event recorded after their fills. */
 static struct {
   pthread_mutex_t lock;
   struct live live[GIVEN];
@@ -74,11 +72,12 @@ static const char *release_held(struct worker *worker, unsigned stream) {
   return NULL;
 }
 
-/* Replaces a stream by a new one, after all of its work, and keeps its allocations. */
+/* Replaces a stream with a new stream that waits for all work of the old one, and keeps its allocations. */
 static const char *replace(struct worker *worker, unsigned stream) {
   rill_stream fresh;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
-  REQUIRE_OK(rill_stream_wait_stream(fresh, worker->streams[stream])); /* which holds it, too, if that is held */
+  /* the new stream is also held if the old one is */
+  REQUIRE_OK(rill_stream_wait_stream(fresh, worker->streams[stream]));
   const char *failure = release_held(worker, stream);
   REQUIRE_OK(rill_stream_release(worker->streams[stream]));
   worker->streams[stream] = fresh;
@@ -87,7 +86,7 @@ static const char *replace(struct worker *worker, unsigned stream) {
 
 /* ---- checks ---- */
 
-/* The first word, the last one, and one between, as the stream finds them. */
+/* Checks the first word, the last word and one between, as the stream sees them. */
 static const char *look(struct worker *worker, unsigned stream, const struct live *live) {
   if (!live->filled || worker->checks + 3 > CHECKS) return NULL;
   const size_t places[] = { 0, live->words - 1, pick(worker, (unsigned)live->words) };
@@ -133,7 +132,7 @@ static const char *begin(struct worker *worker, struct live *live, uint32_t patt
   return NULL;
 }
 
-/* Another stream waits for the fill, and checks. */
+/* Makes another stream wait for the fill and check the memory. */
 static const char *look_elsewhere(struct worker *worker, unsigned other, const struct live *live) {
   REQUIRE_OK(rill_stream_wait_stream(worker->streams[other], worker->streams[live->stream]));
   return look(worker, other, live);
@@ -171,7 +170,7 @@ static const char *end_given(struct worker *worker) {
   return failure;
 }
 
-/* A free on a stream that is ordered after no use, where there was none. */
+/* Frees memory that has not been used, on a stream that is ordered after nothing. */
 static const char *end_unused(struct worker *worker, const struct live *live) {
   REQUIRE_OK(rill_free_async(worker->streams[pick(worker, STREAMS)], live->memory));
   return NULL;
@@ -184,12 +183,12 @@ static const char *end(struct worker *worker, struct live *live) {
     failure = end_unused(worker, live);
   } else {
     switch (pick(worker, 12)) {
-      case 0: /* read elsewhere, and the use is recorded */
+      case 0: /* read on another stream, and the use is recorded */
         failure = look_elsewhere(worker, other, live);
         REQUIRE_OK(rill_memory_record_use(live->memory, worker->streams[other]));
         REQUIRE_OK(rill_free_async(worker->streams[own], live->memory));
         break;
-      case 1: /* read and freed elsewhere */
+      case 1: /* read and freed on another stream */
       case 2:
         failure = look_elsewhere(worker, other, live);
         REQUIRE_OK(rill_free_async(worker->streams[other], live->memory));
@@ -256,7 +255,7 @@ static const char *allocates(unsigned index, void *shared) {
   return failure;
 }
 
-/* Frees what threads left for others that had finished. */
+/* Frees allocations that were passed to threads which had already ended. */
 static void end_all_given(void) {
   rill_stream stream = new_stream("last");
   for (; given.count > 0; given.count--) {
@@ -285,7 +284,7 @@ static void run_storm(uint64_t max_size, unsigned keeps_stream) {
 
 static void memory_belongs_to_one_allocation_at_a_time(void) { run_storm(0, 200); }
 
-/* So little memory that streams constantly take it from each other. */
+/* The memory is so small that streams constantly take it from each other. */
 static void memory_stays_exclusive_under_pressure(void) { run_storm(6 << 20, 200); }
 
 static void memory_stays_exclusive_when_streams_change(void) { run_storm(0, 4); }

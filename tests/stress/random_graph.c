@@ -1,10 +1,8 @@
-/* Random work on several streams, checked against a model of what happens before what.
- *
- * The model keeps, for each stream and each recorded event, a clock: how much of every stream's work is known to come
- * before.  Before a stream touches a cell, the model looks whether what touched it last is known to come before; if
- * not, it makes it so with an event or a wait for the stream, chosen at random, and with nothing else.  So each read
- * has one right answer, and a wait that does less than it should shows as a wrong one.
- */
+/* Random work on several streams, checked against a model of the required order. For each stream and each recorded
+ * event the model has a clock: the number of operations of every stream that are ordered before it. Before a stream
+ * accesses a cell, the model checks whether the last accesses of the cell are ordered before; if not, it orders them
+ * with an event or a stream wait, chosen at random, and with nothing else. Each read therefore has exactly one correct
+ * result, and a wait that orders too little shows as a wrong result. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -20,20 +18,20 @@ struct clock {
 static struct {
   unsigned random;
   rill_stream streams[STREAMS];
-  struct clock known[STREAMS]; /* of the stream's next operation */
+  struct clock known[STREAMS]; /* clock of the stream's next operation */
   unsigned submitted[STREAMS];
   rill_event events[EVENTS];
   struct clock marked[EVENTS];
   bool is_recorded[EVENTS];
   struct cell {
     uint32_t value;
-    int writer; /* stream, or -1 */
+    int writer; /* number of the stream, or -1 */
     unsigned written_at;
-    unsigned read_at[STREAMS]; /* each stream's last read since the write; 0: none */
+    unsigned read_at[STREAMS]; /* each stream's last read since the last write; 0: none */
   } cells[USED_CELLS];
   uint32_t *seen, expected[READS];
   unsigned reads;
-  struct gate *gate; /* at most one is closed: it occupies a worker */
+  struct gate *gate; /* at most one gate is closed, because it blocks a worker */
 } model;
 
 static unsigned pick(unsigned below) {
@@ -41,7 +39,7 @@ static unsigned pick(unsigned below) {
   return (model.random >> 8) % below;
 }
 
-/* The number of the operation that `stream` is about to submit. */
+/* Returns the number of the next operation of `stream`. */
 static unsigned submit(unsigned stream) {
   model.known[stream].done[stream] = ++model.submitted[stream];
   return model.submitted[stream];
@@ -70,9 +68,9 @@ static void wait_for(unsigned stream, unsigned event) {
   merge(&model.known[stream], &model.marked[event]);
 }
 
-/* Makes what stream `first` did at `number` come before the next operation of `stream`, in one of several ways. */
+/* Orders operation `number` of stream `first` before the next operation of `stream`, in one of several ways. */
 static void order(unsigned first, unsigned number, unsigned stream) {
-  for (unsigned e = 0; e < EVENTS && pick(2) == 0; e++) { /* an event may mark it already */
+  for (unsigned e = 0; e < EVENTS && pick(2) == 0; e++) { /* a recorded event may already cover it */
     if (model.is_recorded[e] && model.marked[e].done[first] >= number) {
       wait_for(stream, e);
       return;
@@ -82,7 +80,7 @@ static void order(unsigned first, unsigned number, unsigned stream) {
     const unsigned event = pick(EVENTS);
     record(event, first);
     wait_for(stream, event);
-    if (pick(4) == 0) record(event, pick(STREAMS)); /* the wait keeps its point */
+    if (pick(4) == 0) record(event, pick(STREAMS)); /* a later record must not change the wait */
   } else {
     assert_ok(rill_stream_wait_stream(model.streams[stream], model.streams[first]));
     merge(&model.known[stream], &model.known[first]);
@@ -141,7 +139,7 @@ static void delay(unsigned stream) {
   assert_ok(spin_launch(model.streams[stream], &launch, pick(50000)));
 }
 
-/* This may close a gate: then the rest of the program queues up after it. */
+/* Opens or closes a gate. While it is closed, the rest of the program is queued. */
 static void open_or_close(unsigned stream) {
   if (model.gate != NULL) {
     gate_open(model.gate);
@@ -151,7 +149,7 @@ static void open_or_close(unsigned stream) {
   }
 }
 
-/* Releases objects while their work is pending; the model continues as if nothing had happened. */
+/* Releases objects while their work is pending; the model does not change. */
 static void replace_event(unsigned event) {
   assert_ok(rill_event_release(model.events[event]));
   assert_ok(rill_event_create(dut.device, NULL, &model.events[event]));
@@ -161,7 +159,8 @@ static void replace_event(unsigned event) {
 static void replace_stream(unsigned stream) {
   rill_stream fresh;
   assert_ok(rill_stream_create(dut.device, NULL, &fresh));
-  assert_ok(rill_stream_wait_stream(fresh, model.streams[stream])); /* its order continues in the new stream */
+  /* the new stream continues the order of the old one */
+  assert_ok(rill_stream_wait_stream(fresh, model.streams[stream]));
   assert_ok(rill_stream_release(model.streams[stream]));
   model.streams[stream] = fresh;
 }

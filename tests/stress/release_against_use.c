@@ -1,4 +1,4 @@
-/* Handles that some threads use while others release them (C1.2): every call succeeds or returns STALE_HANDLE. */
+/* Some threads use handles while other threads release them (C1.2): every call must succeed or return STALE_HANDLE. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -12,10 +12,10 @@
 
 enum { THREADS = 8, PLACES = 4, ROUNDS = 20000 };
 
-/* Handles that all threads know; each thread may replace one that it has released. */
+/* Handles known to all threads. A thread that releases a handle replaces it with a new one. */
 static _Atomic uint64_t known_streams[PLACES], known_events[PLACES];
 
-static uint32_t *memory; /* a cell for every fill: nothing orders them */
+static uint32_t *memory; /* one cell per fill, because fills are not ordered */
 
 static bool is_fine(rill_status status) { return status == RILL_OK || status == RILL_ERROR_STALE_HANDLE; }
 
@@ -98,14 +98,14 @@ static void every_call_succeeds_or_is_stale(void) {
 
 /* ---- graphs, their nodes and execution objects ---- */
 
-/* Graphs; nodes of each, or of one before it; an execution object of each, or of one before it. */
+/* Graphs; nodes of each graph, or of the graph that it replaced; and an execution object of either. */
 enum { GRAPHS = 2, NODES = 4 };
 static _Atomic uint64_t known_graphs[GRAPHS], known_nodes[GRAPHS][NODES], known_execs[GRAPHS];
-static _Atomic unsigned attached, detached; /* user objects */
+static _Atomic unsigned attached, detached; /* numbers of user objects */
 static rill_kernel spin;
 
-/* What a call on a graph that changes meanwhile may say: the node is of another graph or was removed, or a capture of
- * another thread adds to the graph. */
+/* Returns whether a call on a graph that other threads change may fail with this status: the node belongs to another
+ * graph or was removed, or a capture of another thread adds to the graph. */
 static bool is_refused(rill_status status) {
   return is_fine(status) || status == RILL_ERROR_INVALID_ARGUMENT || status == RILL_ERROR_CAPTURE_ACTIVE;
 }
@@ -113,7 +113,7 @@ static bool is_refused(rill_status status) {
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 static void detach(void *user) { atomic_fetch_add((_Atomic unsigned *)user, 1); }
 
-/* Exactly one thread releases each handle. */
+/* Replaces a graph; exactly one thread releases each handle. */
 static const char *put_graph(unsigned place, rill_graph fresh) {
   REQUIRE_OK(rill_graph_release((rill_graph){ atomic_exchange(&known_graphs[place], fresh.id) }));
   return NULL;
@@ -137,7 +137,7 @@ static const char *instantiate(unsigned place, rill_graph graph) {
   return status == RILL_OK ? put_exec(place, exec) : NULL;
 }
 
-/* The clone takes the place of another graph. */
+/* Clones the graph; the clone replaces another graph. */
 static const char *clone_graph(unsigned place, rill_graph graph, rill_graph_node node) {
   rill_graph copy;
   rill_graph_node found;
@@ -157,7 +157,7 @@ static const char *capture(rill_graph graph, rill_graph_node node, rill_stream s
   if (status != RILL_OK) return NULL;
   for (unsigned i = 0; i < 3; i++) {
     REQUIRE_OK(rill_stream_host_call(stream, do_nothing, NULL));
-    (void)sched_yield(); /* the capture is to meet calls of others */
+    (void)sched_yield(); /* let calls of other threads overlap with the capture */
   }
   if (abort) {
     REQUIRE_OK(rill_stream_capture_abort(stream));
@@ -213,10 +213,10 @@ static const char *use_exec(rill_graph_exec exec, rill_graph graph, rill_graph_n
   return NULL;
 }
 
-/* What a thread picks at random. */
+/* Random choices of a thread. */
 struct picked {
-  unsigned place, other; /* graphs */
-  unsigned number;       /* of a node */
+  unsigned place, other; /* numbers of graphs */
+  unsigned number;       /* number of a node */
   rill_graph graph;
   rill_graph_node node, second;
   rill_stream stream;
@@ -277,7 +277,7 @@ static const char *use_graph(const struct picked *at, unsigned action) {
   return NULL;
 }
 
-/* Mostly nodes of the graph itself. */
+/* Makes random choices; the node is usually one of the graph's own. */
 static struct picked pick(unsigned random, rill_stream stream) {
   struct picked picked = { .place = random % GRAPHS, .number = random / 2 % NODES, .stream = stream };
   picked.other = (picked.place + 1) % GRAPHS;

@@ -1,4 +1,4 @@
-/* Events and cached events that many threads record, wait for and ask (E35, C3.9, C4.2). */
+/* Many threads record, wait for and query events and cached events (E35, C3.9, C4.2). */
 #include "support/testing.h"
 
 enum { THREADS = 16 };
@@ -26,7 +26,8 @@ static void one_event_serves_many_threads(void) {
   assert_becomes_ready(timing);
 }
 
-/* Each thread writes to the shared stream, and waits for it with a stream of its own, through one cached event. */
+/* Each thread writes on the shared stream, and makes a stream of its own wait for the shared stream through one cached
+ * event. */
 static const char *waits_for_stream(unsigned index, void *shared) {
   const rill_stream common = *(const rill_stream *)shared;
   rill_stream own;
@@ -48,7 +49,7 @@ static void many_threads_wait_for_one_stream(void) {
   assert_completes(common);
 }
 
-/* The same through the default stream. */
+/* Does the same with the default stream. */
 static const char *waits_for_device(unsigned index, void *shared) {
   (void)shared;
   rill_stream own, standard;
@@ -80,7 +81,8 @@ static void count_launch(void *user, rill_status status) {
   atomic_fetch_add(&recorder.done, 1);
 }
 
-/* Launches of one object run one after another, so an event that is complete after n launches tells that n are done. */
+/* Launches of one object run one after another. If the event is complete after n launches, all n launches must be
+ * complete. */
 static const char *launches_or_asks(unsigned index, void *shared) {
   (void)shared;
   rill_stream stream;
@@ -122,7 +124,7 @@ static void a_graph_records_one_event_at_several_nodes(void) {
   }
   assert_ok(rill_graph_instantiate(graph, &recorder.exec));
   assert_ok(rill_graph_release(graph));
-  /* This thread takes part, because it has made the event: the completion cache counts its work apart. */
+  /* this thread takes part, because the completion cache counts submissions of an event's creator separately */
   struct background *const others = start_threads(THREADS, launches_or_asks, NULL);
   const char *const failure = launches_or_asks(0, NULL);
   join_threads(others);

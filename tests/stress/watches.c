@@ -1,5 +1,5 @@
-/* Threads that record, release and watch events of their own, some on held streams, against a model (C4.7): each watch
- * is notified once, never before its point is reached, and with the status of its record. */
+/* Threads record, release and watch events of their own, some on held streams, and compare with a model (C4.7): each
+ * watch must be notified once, never before its point is reached, and with the status of its record. */
 #include "support/testing.h"
 
 #include <poll.h>
@@ -8,17 +8,17 @@
 
 enum { THREADS = 6, STREAMS = 3, EVENTS = 8, STEPS = 400, WATCHES = STEPS };
 
-/* What a stream was held for: the model of its records fails with it. */
+/* How a held stream was released. The records on it fail if the event was abandoned. */
 enum outcome { OPEN, RECORDED, ABANDONED };
 struct hold {
   enum outcome outcome;
 };
 
-/* A point: the stream has to have passed so many host calls. */
+/* A point in a stream: it is reached when the stream has executed this many host calls. */
 struct point {
   _Atomic unsigned *passed; /* NULL: never recorded */
   unsigned number;
-  const struct hold *hold; /* of a record on a held stream; or NULL */
+  const struct hold *hold; /* of a record on a held stream; else NULL */
 };
 
 struct watch {
@@ -32,8 +32,8 @@ struct track {
   rill_stream stream;
   _Atomic unsigned passed;
   unsigned given;
-  struct hold *hold; /* an open gate, or NULL */
-  rill_event never;  /* that it is held for */
+  struct hold *hold; /* NULL if the stream is not held */
+  rill_event never;  /* the event that holds the stream */
 };
 
 static void pass(void *user, rill_status status) {

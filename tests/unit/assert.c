@@ -1,4 +1,4 @@
-/* core/object/assert.h: an assertion that fails says what did not hold, and aborts. */
+/* core/object/assert.h: a failed assertion prints the condition and the invariant, and aborts. */
 #undef RILL_CHECKS
 #define RILL_CHECKS 1
 #include "core/object/assert.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Built without assertions: how often the condition was evaluated. */
+/* Compiled without assertions; returns how often the condition was evaluated. */
 unsigned count_evaluations_without_checks(void);
 
 static unsigned evaluations;

@@ -1,5 +1,5 @@
-/* A record in a capture against a wait that holds another stream for the event's first record: the wait may come after
- * any check of the record, but not between its last check and its change. */
+/* Races between a record in a capture and a wait that makes another stream held for the event's first record. The wait
+ * may come after any check of the record, but not between the record's last check and its change of the event. */
 #include "core/graph/capture.h"
 #include "core/object/handle.h"
 #include "support/testing.h"
@@ -14,7 +14,7 @@ static void is_refused_for_an_awaited_event(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
   assert_ok(rill_stream_capture_begin(capturing, RILL_CAPTURE_RELAXED));
   assert_ok(rill_stream_wait_event(held, event, 0));
-  /* Does what the public function does after it has checked the event. */
+  /* does what the public function does after its checks of the event */
   struct rill__thread *self = rill__enter(__func__);
   const rill_status status =
       rill__capture_record(rill__find(capturing.id, RILL__STREAM), rill__find(event.id, RILL__EVENT), 0, &taken);
@@ -22,11 +22,11 @@ static void is_refused_for_an_awaited_event(void) {
   assert_int_equal(status, RILL_ERROR_CAPTURE_ACTIVE);
   assert_ok(rill_stream_capture_end(capturing, &graph));
   assert_ok(rill_graph_release(graph));
-  assert_ok(rill_stream_record_event(capturing, event, 0)); /* the first record, which releases the stream */
+  assert_ok(rill_stream_record_event(capturing, event, 0)); /* the first record, which releases the held stream */
   assert_completes(held);
 }
 
-/* A record on a held stream takes the place of one in a capture. */
+/* A record on a held stream replaces a record in a capture. */
 static void is_replaced_by_a_held_record(void) {
   rill_stream capturing = new_stream("capturing"), held = new_stream("held");
   rill_event event = new_event("captured, then held"), to_come = new_event("to come");

@@ -1,4 +1,4 @@
-/* The disk cache of compiled code: entries are found again, never trusted, and bounded in size. */
+/* The disk cache of compiled code: entries are found again, checked before use, and bounded in size. */
 #include "core/kernel/compile_cache.h"
 #include "support/testing.h"
 
@@ -29,7 +29,7 @@ static void put(unsigned number, const void *data, size_t size) {
   rill__cache_put(folder, key, data, size, RILL__CACHE_BYTES);
 }
 
-/* Is exactly this kept under the number? */
+/* Returns whether the entry exists with exactly this content. */
 static bool has(unsigned number, const void *data, size_t size) {
   uint8_t key[RILL__SHA256_BYTES];
   void *found = NULL;
@@ -38,7 +38,7 @@ static bool has(unsigned number, const void *data, size_t size) {
   if (!rill__cache_get(folder, key, &found, &found_size)) return false;
   const bool same = found_size == size && memcmp(found, data, size) == 0;
   free(found);
-  assert_true(same); /* something else would be worse than nothing */
+  assert_true(same); /* a wrong entry would be worse than none */
   return true;
 }
 
@@ -75,7 +75,8 @@ static void finds_what_it_stored(void) {
   assert_int_equal(count_files(), 2);
 }
 
-/* Every byte of a file, changed; every length; another one's file: none is believed, and none is kept. */
+/* Changes every byte of a file, truncates it to every length, and replaces it with the file of another entry: each
+ * damaged file is rejected and removed. */
 static void rejects_damaged_files(void) {
   char path[400], other[400], bytes[200];
   empty_folder();
@@ -113,7 +114,7 @@ static void stays_within_its_limit(void) {
     path_of(i, path, sizeof path);
     const struct timespec times[2] = { { .tv_sec = 1000 + i }, { .tv_sec = 1000 + i } };
     (void)utimensat(AT_FDCWD, path, times, 0);
-    if (i == 3) assert_true(has(0, block, sizeof block)); /* used now */
+    if (i == 3) assert_true(has(0, block, sizeof block)); /* makes entry 0 the most recently used */
   }
   assert_int_equal(count_files(), 4);
   assert_true(has(0, block, sizeof block));
@@ -140,7 +141,7 @@ static void removes_unfinished_files(void) {
   assert_int_equal(access(stale, F_OK), -1);
 }
 
-/* Links and folders under a result's name are no results. */
+/* Symbolic links and folders with the name of an entry are not used. */
 static void follows_no_links(void) {
   char path[400], target[400];
   empty_folder();
@@ -188,8 +189,8 @@ static void opens_only_files_of_the_user(void) {
   assert_int_equal(rmdir(path), 0);
 }
 
-/* Processes that keep and look at the same results, with a limit that has them remove each other's: whatever one finds
- * is complete. */
+/* Processes write and read the same entries, with a limit so small that they remove each other's entries. Every entry
+ * that is found must be complete. */
 static void serves_processes_at_once(void) {
   enum { PROCESSES = 4, ROUNDS = 200 };
   char block[2000];

@@ -1,4 +1,4 @@
-/* core/object/completion.h: the completion cache, step by step in every relevant order. */
+/* core/object/completion.h: the completion cache, in every relevant order of steps. */
 #include "core/object/completion.h"
 
 #include "support/testing.h"
@@ -10,7 +10,7 @@ static void submit(struct rill__completion *work, struct rill__thread *thread) {
   rill__submission_end(work, thread);
 }
 
-/* Work that the owner submitted, and all of it known to be complete. */
+/* Returns the state after the owner has submitted work that is known to be complete. */
 static struct rill__completion known_work(void) {
   struct rill__completion work = { .owner = NULL };
   submit(&work, &owner);
@@ -39,8 +39,8 @@ static void new_work_discards_the_answer(void) {
   }
 }
 
-/* C4.2: a thread that saw work run, possibly before the submitting call returned, never gets the answer that it is done
- * too early. */
+/* C4.2: a thread that saw work run, possibly before the submitting call returned, must not see the work as
+ * complete too early. */
 static void work_not_yet_submitted_counts(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {
@@ -48,7 +48,7 @@ static void work_not_yet_submitted_counts(void) {
     rill__submission_begin(&work, threads[i]);
     assert_false(rill__completion_is_known(&work));
     const struct rill__completion_query asked =
-        rill__query_completion(&work); /* answered before the driver has the work */
+        rill__query_completion(&work); /* the driver has answered before it received the work */
     rill__completion_remember(&work, &asked);
     assert_false(rill__completion_is_known(&work));
     rill__submission_end(&work, threads[i]);
@@ -69,7 +69,7 @@ static void work_during_the_query_counts(void) {
   }
 }
 
-/* Two that submit at once: the end of one is not the end of both. */
+/* If two threads submit concurrently, the end of one submission does not end the other. */
 static void each_submission_counts_separately(void) {
   struct rill__completion work = known_work();
   rill__submission_begin(&work, &owner);
@@ -82,7 +82,7 @@ static void each_submission_counts_separately(void) {
   assert_false(rill__completion_is_known(&work));
 }
 
-/* A graph records one event at several nodes: the launch is one submission for each, by the same thread. */
+/* If a graph records one event at several nodes, the launch is one submission per node, all by the same thread. */
 static void submissions_nest(void) {
   struct rill__completion work = known_work();
   for (unsigned i = 0; i < 2; i++) rill__submission_begin_nested(&work);
@@ -98,7 +98,8 @@ static void submissions_nest(void) {
   assert_true(rill__completion_is_known(&work));
 }
 
-/* Of two that ask, the first asked before work that the second saw come. */
+/* One thread queries, then a second thread sees new work and queries: the result of the first query must not be used
+ * for the second. */
 static void an_older_query_does_not_answer_a_newer_one(void) {
   struct rill__completion work = known_work();
   const struct rill__completion_query first = rill__query_completion(&work);

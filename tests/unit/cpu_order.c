@@ -1,5 +1,5 @@
-/* Which streams of the cpu device run first.  Threads are refused once there is one worker, so that nothing else
- * decides the order. */
+/* The order in which the cpu device runs streams. The creation of further threads is refused, so that a single worker
+ * runs everything. */
 #include "support/testing.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 static char order[16];
 static _Atomic unsigned count;
 
-/* Notes the first letter of what it is given. */
+/* Appends the first letter of its argument to a text. */
 static void note(void *user, rill_status status) {
   (void)status;
   order[count++] = *(const char *)user;
@@ -30,7 +30,8 @@ static void submit(int32_t priority, const char *letter) {
   assert_ok(rill_stream_host_call(stream, note, (void *)(uintptr_t)letter));
 }
 
-/* C3.2: of what is ready, the most urgent runs first; of the same priority, what came first. */
+/* C3.2: of the streams with work, the one with the highest priority runs first; streams of the same priority run in the
+ * order of submission. */
 static void the_most_urgent_stream_runs_first(void) {
   rill_stream first = new_stream("first");
   assert_ok(rill_device_set_workers(dut.device, 1));

@@ -1,4 +1,4 @@
-/* backends/cpu/job.c: how the parts of operations are given to workers. */
+/* backends/cpu/job.c: how the parts of an operation are distributed to workers. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/queue.h"
 #include "backends/cpu/workers.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation that notes what was run of it, and by whom. */
+/* An operation that records which of its parts were run, and by which worker. */
 enum { WORKERS = 4, MOST_RUNS = 1 << 16 };
 struct run {
   uint64_t first, end;
@@ -18,10 +18,10 @@ struct run {
 struct notes {
   uint64_t parts;
   enum cpu_sharing sharing;
-  _Atomic uint64_t *before; /* parts of the operation in front of it that are still to run; NULL: there is none */
+  _Atomic uint64_t *before; /* number of unfinished parts of the preceding operation; NULL if there is none */
   _Atomic uint64_t left;
   void (*in_between)(const struct run *run);
-  _Atomic bool early; /* some of it was run before those */
+  _Atomic bool early; /* some parts were run before the preceding operation was complete */
   _Atomic uint32_t count;
   struct run *runs;
 };
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b) {
   return one->first < other->first ? -1 : one->first > other->first;
 }
 
-/* The model: what was run, side by side, is all parts, each once. */
+/* Checks the model: the ranges that were run cover all parts, each exactly once. */
 static void check(struct notes *notes) {
   const uint32_t count = notes->count;
   assert_in_range(count, 1, MOST_RUNS);
@@ -91,9 +91,10 @@ static void wait_for(struct cpu_queue *queue) {
   assert_true(rill__cpu_queue_wait(queue, cpu_queue_submitted(queue), RILL__FOREVER, true));
 }
 
-/* ---- on which processors ---- */
+/* ---- processor affinity ---- */
 
-static _Atomic int allowed, together; /* the fewest of a worker; workers that are here */
+/* smallest number of processors of a worker; number of workers that are present */
+static _Atomic int allowed, together;
 
 static void count_allowed(const struct run *run) {
   cpu_set_t set;
@@ -103,8 +104,8 @@ static void count_allowed(const struct run *run) {
   while (atomic_load(&together) < WORKERS) sched_yield();
 }
 
-/* A worker runs on all processors of the process, also if the thread that started it may not.  The first test: few
- * workers are there, and this thread starts the others. */
+/* A worker may run on all processors of the process, even if the thread that started it may not. This must be the first
+ * test, because this thread then starts the workers. */
 static void workers_are_not_bound(void) {
   struct cpu_queue *queues[WORKERS];
   struct notes all[WORKERS];
@@ -149,8 +150,8 @@ static uint64_t random_parts(uint64_t *seed) {
   return 1 + (next_random(seed) << 20 ^ next_random(seed)) % (2 * most);
 }
 
-/* Of operations of several queues at once, by place and in order, while the number of workers changes: however many
- * there are, each part of each operation is run once, and after all of the operation in front of it. */
+/* Runs operations of several queues concurrently, some by range and some in order, while the number of workers changes.
+ * Each part of each operation must run exactly once, after the whole preceding operation. */
 static void runs_each_part_once(void) {
   enum { QUEUES = 4, OPERATIONS = 12 };
   static struct notes all[QUEUES][OPERATIONS];
@@ -177,18 +178,19 @@ static void runs_each_part_once(void) {
   assert_ok(rill_device_set_workers(dut.device, 0));
 }
 
-/* ---- to whom ---- */
+/* ---- distribution of the parts ---- */
 
 enum { EACH = 8 };
 
 static _Atomic uint32_t arrived;
 
-/* Whether a run has this part of its range. */
+/* Returns whether a run includes this part of its range. */
 static bool has(const struct run *run, uint64_t part) {
   return run->first % EACH <= part && part < run->first % EACH + (run->end - run->first);
 }
 
-/* Of each range, the first part takes so long that others are called, and the second one waits until all are there. */
+/* In each range, the first part runs long enough for other workers to be woken, and the second part waits until all are
+ * present. */
 static void meet(const struct run *run) {
   const uint64_t start = cpu_now();
   while (has(run, 0) && cpu_now() - start < 20000) cpu_relax();
@@ -215,7 +217,7 @@ static void workers_run_the_same_parts_every_time(void) {
   assert_ok(rill_device_set_workers(dut.device, 0));
 }
 
-/* ---- without the others ---- */
+/* ---- busy workers ---- */
 
 static _Atomic bool held;
 
@@ -224,7 +226,7 @@ static void hold(const struct run *run) {
   while (atomic_load(&held)) sched_yield();
 }
 
-/* A worker that is busy with another queue delays nothing: the available workers run its range. */
+/* If a worker is busy with another queue, the available workers run its range without delay. */
 static void others_run_the_parts_of_a_busy_worker(void) {
   struct cpu_queue *const busy = new_queue(), *const queue = new_queue();
   assert_ok(rill_device_set_workers(dut.device, WORKERS));

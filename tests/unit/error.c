@@ -1,4 +1,4 @@
-/* core/object/error.h: how a failure becomes text. */
+/* core/object/error.h: the texts of errors. */
 #include "core/object/error.h"
 
 #include "core/object/handle.h"
@@ -40,7 +40,7 @@ static void native_codes_are_reported(void) {
   assert_int_equal(last_error().native_code, 700);
   assert_string_equal(last_error().native_name, "ERROR_ILLEGAL_ADDRESS");
   assert_says("700 ERROR_ILLEGAL_ADDRESS");
-  assert_int_equal(rill_example(9), RILL_ERROR_OUT_OF_RANGE); /* and forgotten */
+  assert_int_equal(rill_example(9), RILL_ERROR_OUT_OF_RANGE); /* the native code is not kept */
   assert_int_equal(last_error().native_code, 0);
   assert_string_equal(last_error().native_name, "");
 }
@@ -56,7 +56,7 @@ static void try_passes_a_failure_on(void) {
   assert_string_equal(last_error().message, "inner");
 }
 
-/* An argument may be a string of the error that is replaced. */
+/* An argument may be the text of the error that is being replaced. */
 static void may_quote_the_last_error(void) {
   assert_int_equal(rill_example(7), RILL_ERROR_OUT_OF_RANGE);
   const rill_error error = last_error();

@@ -73,7 +73,7 @@ static void a_slot_is_reused_with_the_next_generation(void) {
   assert_int_equal(release_thing(second), RILL_OK);
 }
 
-/* The slot's word is written by hand, as four thousand million generations would. */
+/* Sets the slot's word by hand to the state after about four thousand million generations. */
 static void a_slot_without_free_generations_is_retired(void) {
   const uint64_t first = new_thing(NULL)->base.id;
   assert_int_equal(release_thing(first), RILL_OK);
@@ -114,7 +114,7 @@ static void only_live_objects_can_be_revived(void) {
   assert_true(rill__object_is_live(&thing->base));
   assert_true(rill__object_try_ref(&thing->base));
   assert_int_equal(release_thing(id), RILL_OK);
-  rill__ref(&thing->base); /* its memory stays */
+  rill__ref(&thing->base); /* keeps the object's memory */
   assert_int_equal(release_thing(id), RILL_OK);
   assert_false(rill__object_is_live(&thing->base));
   assert_false(rill__object_try_ref(&thing->base));
@@ -148,7 +148,7 @@ static const char *releases_and_reclaims(unsigned index, void *shared) {
   return NULL;
 }
 
-/* A call that has found an object keeps it alive, whatever other threads do. */
+/* A call that has found an object keeps it alive, whatever other threads do with it. */
 static void nothing_is_destroyed_inside_an_epoch(void) {
   const unsigned before = things_destroyed;
   struct other_thread other = { new_thing("found")->base.id, 0 };
@@ -184,7 +184,7 @@ static void later_calls_do_not_delay_destruction(void) {
 
 enum { MANY_RETIRED = 1000 };
 
-/* Delays the destruction of everything that is retired while it is inside. */
+/* Stays inside an epoch, which delays the destruction of everything that is retired meanwhile. */
 static const char *stays_inside(unsigned index, void *shared) {
   (void)index;
   atomic_uint *const step = shared;
@@ -194,11 +194,11 @@ static const char *stays_inside(unsigned index, void *shared) {
   while (atomic_load(step) != 2) (void)sched_yield();
   rill__leave(&self);
   atomic_store(step, 3);
-  while (atomic_load(step) != 4) (void)sched_yield(); /* its record is not another thread's yet */
+  while (atomic_load(step) != 4) (void)sched_yield(); /* until then no other thread may reuse this thread's record */
   return NULL;
 }
 
-/* However many objects are delayed, the first check after the call destroys them. */
+/* However many objects are delayed, the first check after the call has ended destroys them. */
 static void objects_in_use_are_destroyed_right_after_the_call(void) {
   const unsigned before = things_destroyed;
   atomic_uint step = 0;
@@ -219,7 +219,7 @@ static void an_object_may_postpone_its_destruction(void) {
   struct thing *thing = new_thing(NULL);
   const uint64_t id = thing->base.id;
   thing->refusals = 3;
-  assert_int_equal(release_thing(id), RILL_OK); /* tried as it is released, and at the end of that call */
+  assert_int_equal(release_thing(id), RILL_OK); /* tried when it is released, and again at the end of that call */
   assert_int_equal(things_destroyed, before);
   rill__reclaim();
   assert_false(is_found(id));
@@ -228,7 +228,7 @@ static void an_object_may_postpone_its_destruction(void) {
   assert_int_equal(things_destroyed, before + 1);
 }
 
-/* Each call tries all of a few. */
+/* If few objects are postponed, each call retries all of them. */
 static void a_few_postponed_objects_are_all_retried(void) {
   enum { REFUSALS = 40 };
   const unsigned before = things_destroyed;
@@ -238,7 +238,7 @@ static void a_few_postponed_objects_are_all_retried(void) {
     things[i]->refusals = 1 + REFUSALS;
     rill__object_retire(&things[i]->base);
   }
-  rill__reclaim(); /* they are postponed, and tried again */
+  rill__reclaim(); /* the objects are postponed, and then retried */
   for (unsigned i = 1; i < REFUSALS; i++) {
     rill__reclaim();
     assert_int_equal(things_destroyed, before);
@@ -247,8 +247,7 @@ static void a_few_postponed_objects_are_all_retried(void) {
   assert_int_equal(things_destroyed, before + RILL__POSTPONED_FEW);
 }
 
-/* Of many postponed objects, those of a stream that the host has waited for are retried, and step by step the
- * others. */
+/* If many objects are postponed, those of a synchronized stream are retried, and the others a few at a time. */
 static void many_postponed_objects_are_retried_by_stream(void) {
   enum { MANY = 300, STREAMS = 3, ENDLESS = 1 << 30 };
   const unsigned before = things_destroyed;
@@ -256,7 +255,7 @@ static void many_postponed_objects_are_retried_by_stream(void) {
   for (unsigned i = 0; i < MANY; i++) {
     things[i] = new_thing(NULL);
     things[i]->refusals = ENDLESS;
-    things[i]->base.after = 1 + i % STREAMS * 64; /* in one list */
+    things[i]->base.after = 1 + i % STREAMS * 64; /* all in the same list */
     rill__object_retire(&things[i]->base);
   }
   for (unsigned i = 0; i < 1000; i++) rill__reclaim();
@@ -268,7 +267,7 @@ static void many_postponed_objects_are_retried_by_stream(void) {
   }
 }
 
-/* All completed objects are destroyed, at the latest in some later calls. */
+/* All objects whose work is complete are destroyed, at the latest by later calls. */
 static void many_postponed_objects_are_all_destroyed(void) {
   enum { MANY = 300 };
   const unsigned before = things_destroyed;
@@ -292,7 +291,7 @@ static void many_postponed_objects_are_all_destroyed(void) {
 
 static struct thing *retired_inside;
 
-/* Acts as a caller's function that is called at destruction. */
+/* A user's function that is called during destruction and releases another object. */
 static void release_another(struct rill__object *object) {
   (void)release_thing(retired_inside->base.id);
   rill__object_free(object);
@@ -314,7 +313,7 @@ static bool keep_for_later(struct rill__object *object) {
   return true;
 }
 
-/* A recycled object comes back with another id, and the old one stays stale. */
+/* A recycled object gets a new id, and the old id stays stale. */
 static void recycled_objects_have_new_ids(void) {
   const unsigned before = things_destroyed;
   struct thing *thing = new_thing(NULL), *urgent = new_thing(NULL);
@@ -322,7 +321,8 @@ static void recycled_objects_have_new_ids(void) {
   thing->base.recycle = keep_for_later;
   recycled = NULL;
   assert_int_equal(release_thing(first), RILL_OK);
-  assert_int_equal(release_thing(urgent->base.id), RILL_OK); /* recyclable ones alone may wait for company */
+  /* recyclable objects alone may be kept until there are more of them */
+  assert_int_equal(release_thing(urgent->base.id), RILL_OK);
   rill__reclaim();
   assert_ptr_equal(recycled, &thing->base);
   assert_false(is_found(first));
@@ -331,14 +331,14 @@ static void recycled_objects_have_new_ids(void) {
   assert_true(is_found(thing->base.id));
   assert_false(is_found(first));
   assert_int_equal(retain_thing(first), RILL_ERROR_STALE_HANDLE);
-  assert_int_equal(things_destroyed, before + 1); /* the urgent one */
+  assert_int_equal(things_destroyed, before + 1); /* the object that is not recyclable */
   thing->base.recycle = NULL;
   assert_int_equal(release_thing(thing->base.id), RILL_OK);
   rill__reclaim();
   assert_int_equal(things_destroyed, before + 2);
 }
 
-/* More than a chunk of slots: all objects are found, then all are destroyed. */
+/* Needs more than one chunk of slots: all objects are found, then all are destroyed. */
 static void many_exist_at_once(void) {
   enum { MANY = 3 * RILL__CHUNK_SLOTS };
   static uint64_t ids[MANY];

@@ -1,9 +1,10 @@
-/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are reused constantly. */
+/* core/object/handle.h with many threads: retain, release and find shared handles, while slots are reused constantly.
+ */
 #include "objects.h"
 
 enum { THREADS = 8, SHARED = 16 };
 
-/* A handle that all threads know; a thread that finds it stale replaces it. */
+/* A handle that all threads use; a thread that finds it stale replaces it. */
 static _Atomic uint64_t ids[SHARED];
 static _Atomic unsigned made;
 
@@ -62,12 +63,12 @@ static void no_object_is_lost_or_confused(void) {
     while (release_thing(atomic_load(&ids[i])) == RILL_OK) {
     }
   }
-  /* Not every call checks, while a blocked thread has delayed the destruction of many objects. */
+  /* not every call checks while a blocked thread delays the destruction of many objects */
   for (unsigned i = 0; i < made && things_destroyed - before != made; i++) rill__reclaim();
   assert_int_equal(things_destroyed - before, made);
 }
 
-/* One reference, many threads that release it: exactly one learns that it was the last. */
+/* Many threads release one reference: exactly one of them must learn that it was the last. */
 static const char *releases_once(unsigned index, void *shared) {
   (void)index;
   struct {

@@ -1,5 +1,5 @@
-/* Why HIP counts no device (backends/hip/why.c), over a folder that stands in for / with its /dev and /sys; and which
- * code a device that it counts needs. */
+/* backends/hip/why.c: the reason for which HIP reports no devices, and the target that a device needs. A folder
+ * replaces /, with its /dev and /sys. */
 #include "backends/gpu/gpu.h"
 #include "support/testing.h"
 
@@ -50,7 +50,7 @@ static void begin(void) {
 
 static void end(void) { (void)nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
 
-/* Node 0 of the kernel's list is the processor. */
+/* Node 0 in the kernel's list is the CPU. */
 static void add_list(void) {
   make_folder("/sys/class");
   make_folder("/sys/class/kfd");
@@ -76,18 +76,18 @@ static void add_gpu(unsigned node, unsigned target, unsigned minor) {
   make_file(name, "");
 }
 
-/* A machine on which nothing is wrong. */
+/* Sets up a machine without problems. */
 static void add_all(void) {
   make_file("/dev/kfd", "");
   add_list();
   add_gpu(1, 100301, 128);
 }
 
-/* ---- what is said ---- */
+/* ---- the reasons ---- */
 
 static void explain(void) { rill__hip_explain(root, true, 0, why, sizeof why); }
 
-/* The first line is this. */
+/* Checks the first line of the reason. */
 static void assert_reason(const char *expected) {
   why[strcspn(why, "\n")] = '\0';
   assert_string_equal(why, expected);
@@ -129,7 +129,7 @@ static void a_container_without_render_nodes(void) {
   end();
 }
 
-/* Such a node can be found, and not read. */
+/* Nodes that the container can list but not read. */
 static void a_container_that_hides_gpus(void) {
   begin();
   make_file("/dev/kfd", "");
@@ -152,7 +152,7 @@ static void no_gpu_in_the_list(void) {
   end();
 }
 
-/* As another user, in no group, explains `file` with that group and mode. */
+/* Explains `file` as another user without groups, after setting the file's group and mode. */
 static void explain_refused(const char *file, gid_t group, mode_t mode) {
   if (geteuid() != 0) skip_because("only root can become another user");
   begin();
@@ -195,7 +195,7 @@ static void a_group_without_a_name(void) {
                 "container needs --group-add 1234567");
 }
 
-/* The group may not open it, so that joining it is no help; or the process is in it. */
+/* Joining the group does not help if the group cannot open the file, or if the process is already a member. */
 static void another_mode(void) {
   explain_refused("/dev/kfd", NAMELESS, 0600);
   assert_reason("/dev/kfd cannot be opened: Permission denied (its mode is 0600; a container needs --device=/dev/kfd)");

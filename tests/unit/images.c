@@ -1,4 +1,4 @@
-/* The readers of image formats: pure functions over bytes, with nothing of a device. */
+/* The readers of image formats, which are pure functions over bytes and need no device. */
 #include "support/images.h"
 #include "core/device/registry.h"
 #include "core/kernel/module.h"
@@ -27,11 +27,11 @@ static void assert_linear(const struct rill__image *image, size_t size) {
   fail_msg("%llu steps to read %zu bytes", (unsigned long long)image->work, size);
 }
 
-/* Reads as rill_module_load_image does, without a device: all parts of it, each for itself.  NULL, or what is wrong,
- * which `out` may keep; it has the kernels of the last part. */
+/* Reads an image as rill_module_load_image does, but without a device, and reads all of its parts. Returns NULL or the
+ * fault, whose text `out` may own. `out` has the kernels of the last part. */
 static const char *read_image(const struct rill__backend *backend, const void *data, size_t size,
                               struct rill__image *out) {
-  char *copy = malloc(size + 1); /* a zero follows, and nothing else may be checked */
+  char *copy = malloc(size + 1); /* followed by a zero byte, and nothing after that may be read */
   memcpy(copy, data, size);
   copy[size] = '\0';
   const char *fault = "not known";
@@ -71,7 +71,7 @@ static void for_each_form(form_body *body) {
   }
 }
 
-/* ---- what is read ---- */
+/* ---- valid images ---- */
 
 static void check_form(const struct rill__backend *backend, const struct image_form *form) {
   struct rill__image image = { .parts = NULL };
@@ -82,7 +82,7 @@ static void check_form(const struct rill__backend *backend, const struct image_f
   assert_string_equal(image.parts[parts - 1].target, form->target);
   assert_string_equal(image.parts[parts - 1].backend, backend->name);
   if (strcmp(backend->name, "cpu") == 0) {
-    assert_true(image.kernels_unknown); /* until it is loaded */
+    assert_true(image.kernels_unknown); /* until the image is loaded */
   } else {
     assert_int_equal(image.kernel_count, gate_bundle.kernel_count);
     for (size_t i = 0; i < gate_bundle.kernel_count; i++) {
@@ -91,7 +91,7 @@ static void check_form(const struct rill__backend *backend, const struct image_f
       assert_int_not_equal(found, image.kernel_count);
       const rill_bundle_kernel *kernel = &image.kernels[found];
       if (strcmp(backend->name, "hip") != 0) {
-        assert_true(kernel->arg_count == RILL__ARGS_UNKNOWN); /* the driver tells */
+        assert_true(kernel->arg_count == RILL__ARGS_UNKNOWN); /* the driver reports them */
         continue;
       }
       assert_int_equal(kernel->arg_count, expected->arg_count);
@@ -120,7 +120,8 @@ static void cut_off(const struct rill__backend *backend, const struct image_form
 
 static void refuses_every_truncation(void) { for_each_form(cut_off); }
 
-/* Each byte near the begin and the end, where headers lie.  (A sealed image is summed up each time.) */
+/* Changes each byte near the start and the end, where the headers are. (For a sealed image each reading computes a
+ * checksum of the whole image.) */
 static void change_bytes(const struct rill__backend *backend, const struct image_form *form) {
   const size_t near = strcmp(backend->name, "cpu") == 0 ? 128 : 2048;
   for (size_t i = 0; i < form->size; i++) {
@@ -179,7 +180,7 @@ static void reads_an_empty_fatbin(void) {
   assert_null(read_image(backend_named("cuda"), compressed, sizeof compressed, &image));
   assert_int_equal(image.part_count, 1);
   assert_string_equal(image.parts[0].target, "sm_90a");
-  assert_int_equal(image.parts[0].size, sizeof compressed); /* the driver takes it apart */
+  assert_int_equal(image.parts[0].size, sizeof compressed); /* the driver decompresses it */
   assert_true(image.kernels_unknown);
   rill__image_free(&image);
   entry[16] = 9;
@@ -195,17 +196,17 @@ static void refuses_compressed_bundles(void) {
   assert_non_null(strstr(fault, "-no-offload-compress"));
 }
 
-/* One that is nothing but a seal, whose begin looks like an ELF file's. */
+/* The file consists only of a seal that starts like an ELF file. */
 static void refuses_a_bare_seal(void) {
   unsigned char file[64] = "\177ELF\2\1\1";
   file[16] = 3, file[18] = 62;
   image_seal(file, sizeof file, NULL);
-  assert_string_equal(read_words("cpu", file, sizeof file), "it ends before its seal");
+  assert_string_equal(read_words("cpu", file, sizeof file), "it is too short to have a seal");
 }
 
-/* ---- the fit of targets ---- */
+/* ---- the best target ---- */
 
-/* Of the fake's device, a gfx906. */
+/* Returns how well a target fits the fake device, a gfx906. */
 static uint32_t fit_of(const char *target) {
   const rill_bundle_image part = { "hip", target, "", 1 };
   rill_device device;
@@ -226,9 +227,9 @@ static void generic_targets_stand_for_others(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(fit_of(others[i]), 0);
 }
 
-/* ---- much that lies in few bytes ---- */
+/* ---- images whose reading could take too long ---- */
 
-/* An ELF file of `size` bytes with as many program headers, and two sections: the names, and the symbols. */
+/* An ELF file of `size` bytes with a given number of program headers and two sections: names and symbols. */
 struct elf {
   unsigned char *data;
   size_t size, names, symbols;
@@ -263,11 +264,11 @@ static struct elf make_elf(unsigned machine, size_t segments, size_t name_bytes,
   sections[2] = (Elf64_Shdr){
     .sh_type = SHT_SYMTAB, .sh_link = 1, .sh_offset = elf.symbols, .sh_size = symbols * sizeof(Elf64_Sym)
   };
-  memset(elf.data + elf.names + 1, 'k', name_bytes - 2); /* from a zero to a zero */
+  memset(elf.data + elf.names + 1, 'k', name_bytes - 2); /* one name from the first zero byte to the last */
   return elf;
 }
 
-/* `words`: NULL, or what the fault has to say. */
+/* Checks that reading succeeds if `words` is NULL, or fails with a text that contains `words`. */
 static void assert_read(const char *backend, struct elf *elf, const char *words) {
   const char *fault = read_words(backend, elf->data, elf->size);
   if (words == NULL && fault != NULL) fail_msg("it is refused: %s", fault);
@@ -276,7 +277,7 @@ static void assert_read(const char *backend, struct elf *elf, const char *words)
   }
 }
 
-/* Each segment of notes has nearly all of the file, in notes of 12 bytes that say nothing. */
+/* Each of many segments covers nearly the whole file, which consists of empty notes of 12 bytes. */
 static void refuses_notes_that_overlap(void) {
   enum { SEGMENTS = 65000, BYTES = 4 << 20 };
   if (backend_named("hip") == NULL) return;
@@ -285,10 +286,10 @@ static void refuses_notes_that_overlap(void) {
     segments_of(&elf)[i] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = elf.symbols + 12 * i, .p_filesz = BYTES / 2 };
   }
   char words[128];
-  (void)snprintf(words, sizeof words, "its segments of notes 0, of %d bytes at %zu, and 1, of %d bytes at %zu, overlap",
+  (void)snprintf(words, sizeof words, "its segments of notes 0 (%d bytes at %zu) and 1 (%d bytes at %zu) overlap",
                  BYTES / 2, elf.symbols, BYTES / 2, elf.symbols + 12);
   assert_read("hip", &elf, words);
-  for (size_t i = 0; i < SEGMENTS; i++) { /* one after another they are right, in any order */
+  for (size_t i = 0; i < SEGMENTS; i++) { /* segments without overlap are valid, in any order */
     const size_t k = i ^ 1;
     segments_of(&elf)[i] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = elf.symbols + 12 * k, .p_filesz = 12 };
   }
@@ -296,7 +297,8 @@ static void refuses_notes_that_overlap(void) {
   free(elf.data);
 }
 
-/* Clang's bundle; `apart`: each entry has an object of its own, else all have the first one. */
+/* Makes a clang offload bundle. If `apart`, each entry has its own code object; otherwise all entries share the first
+ * one. */
 static struct elf make_bundle(size_t entries, bool apart) {
   static const char name[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
   enum { NAME = sizeof name - 1 };
@@ -328,7 +330,7 @@ static void refuses_entries_that_overlap(void) {
   free(all.data);
 }
 
-/* Kernels of a cubin, whose names begin `step` bytes after one another in the same text. */
+/* Makes a cubin whose kernels have names that start `step` bytes apart in the same text. */
 static struct elf make_cubin(size_t kernels, size_t name_bytes, size_t step) {
   struct elf elf = make_elf(EM_CUDA, 0, name_bytes, kernels, 0);
   for (size_t i = 0; i < kernels; i++) {
@@ -345,7 +347,7 @@ static void refuses_duplicate_names(void) {
   struct elf equal = make_cubin(400000, 4000, 0);
   assert_read("cuda", &equal, "its kernels 1 and 2 have the same name, \"kkk");
   free(equal.data);
-  struct elf ends = make_cubin(3900, 4000, 1); /* each name is the end of the one before */
+  struct elf ends = make_cubin(3900, 4000, 1); /* each name is a suffix of the previous one */
   assert_read("cuda", &ends, "symbols have ");
   free(ends.data);
   struct elf few = make_cubin(20, 30, 1);
@@ -353,7 +355,7 @@ static void refuses_duplicate_names(void) {
   free(few.data);
 }
 
-/* A kernel that is declared before it is defined is one. */
+/* A kernel that is declared before it is defined is counted once. */
 static void reads_declarations_of_kernels(void) {
   static const char text[] = ".version 7.0\n.target sm_70\n.entry one();\n.entry two() {}\n.entry one() {}\n";
   struct rill__image image = { .parts = NULL };
@@ -363,7 +365,7 @@ static void reads_declarations_of_kernels(void) {
   rill__image_free(&image);
 }
 
-/* All have names of their own, and each is found. */
+/* Each kernel has its own name, and each must be found. */
 static void finds_each_of_many_kernels(void) {
   struct rill__image image = { .parts = NULL };
   char name[16];

@@ -1,4 +1,4 @@
-/* core/device/ipc: bytes that were made up, with a check that is right. */
+/* core/device/ipc: forged handles with a valid checksum. */
 #include "core/device/ipc.h"
 #include "support/testing.h"
 
@@ -9,7 +9,7 @@ static struct rill__ipc_bytes good(uint8_t kind) {
   if (kind == RILL__IPC_MEMORY) content.size = 4096;
   rill__ipc_write(&content, device, &handle);
   memcpy(&content, &handle, sizeof content);
-  content.exporter ^= UINT64_C(1) << 40; /* another process */
+  content.exporter ^= UINT64_C(1) << 40; /* pretend that another process exported it */
   return content;
 }
 
@@ -19,7 +19,7 @@ static rill_status import_memory(struct rill__ipc_bytes content) {
   content.check = rill__ipc_check(&content);
   memcpy(&handle, &content, sizeof handle);
   const rill_status status = rill_memory_ipc_import(dut.device, &handle, &p);
-  assert_null(p); /* none of them refers to anything here */
+  assert_null(p); /* a failed import returns nothing */
   return status;
 }
 
@@ -65,7 +65,7 @@ static rill_status import_event(struct rill__ipc_bytes content) {
     assert_says(text);                                                       \
   } while (0)
 
-/* A device that shares no events says so before it looks. */
+/* A device that cannot share events refuses before it reads the handle. */
 static void checks_every_field_of_events(void) {
   if (!rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL)) {
     FORGED_EVENT(size, 0, RILL_ERROR_UNSUPPORTED, "events of ");
@@ -79,23 +79,23 @@ static void checks_every_field_of_events(void) {
   FORGED_EVENT(device[0], good(RILL__IPC_EVENT).device[0] ^ 0x5a, RILL_ERROR_WRONG_DEVICE, "UUID");
   FORGED_EVENT(exporter, good(RILL__IPC_EVENT).exporter ^ UINT64_C(1) << 40, RILL_ERROR_INVALID_ARGUMENT,
                "this process");
-  assert_int_not_equal(import_event(good(RILL__IPC_EVENT)), RILL_OK); /* it refers to nothing */
+  assert_int_not_equal(import_event(good(RILL__IPC_EVENT)), RILL_OK); /* it refers to no event */
 }
 
-/* More than the device has. */
+/* The claimed size exceeds the device's memory. */
 static void checks_the_size(void) {
   FORGED(size, dut.info.memory_total + 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
   assert_says(dut.name);
 }
 
-/* Native bytes of every sort, as whoever knows the form may make them up. */
+/* Forges the native bytes in many ways, as someone who knows their layout could. */
 static void native_bytes_may_be_anything(void) {
   uint64_t state = 88172645463325252u;
   for (unsigned i = 0; i < scaled(20000); i++) {
     struct rill__ipc_bytes content = good(RILL__IPC_MEMORY);
     for (size_t j = 0; j < sizeof content.native; j++) {
       state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-      /* Half of them with what small numbers and zeros lead to. */
+      /* half of the handles have mostly zeros and small numbers */
       content.native.bytes[j] = i % 2 == 0 || j < 8 || j == 8 ? (unsigned char)state : 0;
       if (i % 2 == 1 && j % 4 != 0) content.native.bytes[j] = 0;
     }
@@ -104,7 +104,7 @@ static void native_bytes_may_be_anything(void) {
   }
 }
 
-/* Any bytes at all, and good ones with several damaged. */
+/* Reads random bytes, and valid handles with several damaged bytes. */
 static void bytes_may_be_anything(void) {
   uint64_t state = 1234567891234567u;
   for (unsigned i = 0; i < scaled(20000); i++) {
@@ -121,7 +121,7 @@ static void bytes_may_be_anything(void) {
   }
 }
 
-/* A single byte that differs is always found. */
+/* A change of any single byte is detected. */
 static void the_check_sees_every_byte(void) {
   const struct rill__ipc_bytes content = good(RILL__IPC_MEMORY);
   const uint64_t check = rill__ipc_check(&content);

@@ -1,5 +1,5 @@
-/* backends/cpu/ipc: the files of exported memory, with every system call made to fail, and with forged handles of the
- * right form. The linker puts the functions below in place of the system's (meson.build). */
+/* backends/cpu/ipc: the files of exported memory. Every system call is made to fail, and well-formed handles are
+ * forged. The linker replaces the system's functions with those below (meson.build). */
 #include "core/device/ipc.h"
 #include "core/memory/memory.h"
 #include "core/tracking/ranges.h"
@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t page, size, rounded; /* an allocation's size, which is no multiple of pages, and what it takes */
+/* size of an allocation, which is not a multiple of the page size, and the size rounded up */
+static size_t page, size, rounded;
 
-/* As in backends/cpu/ipc.c. */
+/* Same layout as in backends/cpu/ipc.c. */
 struct shared_file {
   int32_t process, fd;
   uint64_t size, inode, chance;
@@ -25,10 +26,10 @@ struct shared_file {
 /* ---- system calls that fail ---- */
 
 static _Thread_local struct {
-  unsigned left; /* calls until the one that fails; 0: none does */
+  unsigned left; /* number of calls up to the one that fails; 0 if none does */
   int code;
-  const char *struck; /* which one it was */
-  unsigned opens;     /* calls of open so far */
+  const char *struck; /* name of the call that failed */
+  unsigned opens;     /* number of calls of open so far */
 } plan;
 
 static void fail_call(unsigned nth, int code) {
@@ -37,7 +38,7 @@ static void fail_call(unsigned nth, int code) {
   plan.struck = NULL;
 }
 
-/* NULL if there were not that many calls. */
+/* Returns the name of the call that failed, or NULL if there were fewer calls. */
 static const char *failed_call(void) {
   plan.left = 0;
   return plan.struck;
@@ -66,13 +67,13 @@ SYSTEM_CALL(void *, "mremap", mremap, (void *p, size_t n, size_t new_n, int flag
 SYSTEM_CALL(ssize_t, "readlink", readlink, (const char *path, char *out, size_t n), path, out, n)
 SYSTEM_CALL(int, "open", open64, (const char *path, int flags, unsigned mode), path, flags, mode)
 
-/* ---- what the process holds ---- */
+/* ---- resources of the process ---- */
 
 struct held {
   unsigned files, mappings;
 };
 
-/* Descriptors, and mappings of files that are shared. */
+/* Counts descriptors and mappings of shared files. */
 static struct held held_now(void) {
   static char text[4096];
   struct held held = { 0, 0 };
@@ -101,7 +102,7 @@ static void assert_bytes(const unsigned char *p, unsigned char value) {
   for (size_t i = 0; i < size; i++) assert_int_equal(p[i], value);
 }
 
-/* As another process gets it. */
+/* Exports memory, and changes the handle so that another process seems to have exported it. */
 static struct rill__ipc_bytes exported(void *p) {
   rill_ipc_handle handle;
   struct rill__ipc_bytes content;
@@ -126,8 +127,8 @@ static rill_status import(struct rill__ipc_bytes content, unsigned char **out) {
 
 static const int codes[] = { ENOMEM, EMFILE, EACCES };
 
-/* The first export of the process creates the number that identifies it; without random numbers it is made from the
- * time. */
+/* The first export of a process creates the number that identifies it; without random numbers the number is derived
+ * from the time. */
 static void distinguishes_processes_without_random_numbers(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
@@ -141,7 +142,7 @@ static void distinguishes_processes_without_random_numbers(void) {
   assert_ok(rill_free(p));
 }
 
-/* Returns whether there is a call `nth`. */
+/* Makes call number `nth` fail; returns whether there were that many calls. */
 static bool export_fails_at(unsigned nth, int code) {
   static const rill_ipc_handle zero;
   rill_ipc_handle handle;
@@ -172,7 +173,7 @@ static bool export_fails_at(unsigned nth, int code) {
 
 /* I10 */
 static void each_step_of_an_export_can_fail(void) {
-  assert_false(export_fails_at(1000, ENOMEM)); /* what is made once for all is there */
+  assert_false(export_fails_at(1000, ENOMEM)); /* create what is created only once per process */
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
     unsigned nth = 1;
     while (export_fails_at(nth, codes[i])) nth++;
@@ -189,7 +190,7 @@ static bool import_fails_at(struct rill__ipc_bytes content, unsigned nth, int co
   const char *struck = failed_call();
   if (struck == NULL) {
     assert_ok(status);
-    assert_int_equal(held_now().files, before.files); /* an import keeps the mapping alone */
+    assert_int_equal(held_now().files, before.files); /* only the mapping of an import remains */
     assert_int_equal(held_now().mappings, before.mappings + 1);
     assert_bytes(p, 0x5c);
     assert_ok(rill_free(p));
@@ -217,7 +218,7 @@ static void each_step_of_an_import_can_fail(void) {
   assert_ok(rill_free(p));
 }
 
-/* Memory that stays shared is not given back to the allocator. */
+/* If memory stays shared after a failed free, it is not returned to the allocator. */
 static void a_failed_free_can_be_retried(void) {
   unsigned char *p = new_memory(), *again;
   const struct held before = held_now();
@@ -235,7 +236,7 @@ static void a_failed_free_can_be_retried(void) {
   assert_holds(before);
 }
 
-/* If memory is in use by a call, a free leaves the release to that call. */
+/* If a call is using the memory, rill_free leaves the release to that call. */
 static void memory_in_use_by_a_call_is_freed_after_it(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
@@ -254,12 +255,11 @@ static void memory_in_use_by_a_call_is_freed_after_it(void) {
   assert_bytes(p, 0x5c);
   assert_ok(import(content, &again));
   assert_ok(rill_free(again));
-  assert_true(rill__memory_drop(allocation)); /* the last one */
+  assert_true(rill__memory_drop(allocation)); /* the last reference */
   assert_fails_in("rill_memory_ipc_import", import(content, &again), RILL_ERROR_NOT_FOUND);
   assert_holds(before);
 }
 
-/* In any order. */
 static void exports_are_freed_in_any_order(void) {
   enum { COUNT = 3 };
   static const unsigned orders[][COUNT] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 } };
@@ -277,7 +277,7 @@ static void exports_are_freed_in_any_order(void) {
 
 /* ---- stale and forged handles ---- */
 
-/* I1, I9: neither the address nor the descriptor is enough. */
+/* I1, I9: a matching address and descriptor are not sufficient. */
 static void freed_memory_is_not_found_in_its_successor(void) {
   unsigned char *first = new_memory(), *p;
   const struct held before = held_now();
@@ -289,10 +289,10 @@ static void freed_memory_is_not_found_in_its_successor(void) {
   unsigned char *second = new_memory();
   const struct rill__ipc_bytes new = exported(second);
   memcpy(&file, &new.native, sizeof file);
-  assert_int_equal(file.fd, old_file.fd); /* the system gives the lowest that is free */
+  assert_int_equal(file.fd, old_file.fd); /* the system uses the lowest free descriptor */
   assert_memory_not_equal(&old, &new, sizeof old);
   assert_fails_in("rill_memory_ipc_import", import(old, &p), RILL_ERROR_NOT_FOUND);
-  assert_says("has freed it, or is a different process");
+  assert_says("has freed the object, or is a different process");
   assert_ok(import(new, &p));
   assert_ok(rill_free(p));
   assert_ok(rill_free(second));
@@ -324,8 +324,8 @@ static void checks_every_native_field(void) {
   memcpy(&file, &content.native, sizeof file);
   FORGED(process, 0, RILL_ERROR_INVALID_ARGUMENT);
   FORGED(process, -1, RILL_ERROR_INVALID_ARGUMENT);
-  FORGED(process, INT32_MAX, RILL_ERROR_NOT_FOUND); /* nobody has it */
-  FORGED(process, getppid(), RILL_ERROR_NOT_FOUND); /* another one, as after the id was used again */
+  FORGED(process, INT32_MAX, RILL_ERROR_NOT_FOUND); /* no process has this id */
+  FORGED(process, getppid(), RILL_ERROR_NOT_FOUND); /* an existing process, as after reuse of the id */
   FORGED(fd, -1, RILL_ERROR_INVALID_ARGUMENT);
   FORGED(fd, INT32_MAX, RILL_ERROR_NOT_FOUND);
   FORGED(size, 0, RILL_ERROR_INVALID_ARGUMENT);
@@ -339,12 +339,12 @@ static void checks_every_native_field(void) {
   struct rill__ipc_bytes longer = content;
   longer.size = rounded + 1;
   import_forged(longer, &file, RILL_ERROR_INVALID_ARGUMENT);
-  longer.size = page; /* the file has more */
+  longer.size = page; /* the file is larger */
   import_forged(longer, &file, RILL_ERROR_INVALID_ARGUMENT);
   assert_ok(rill_free(p));
 }
 
-/* Descriptors of other things are not even opened. */
+/* Descriptors of other files are not even opened. */
 static void opens_no_other_descriptors(void) {
   unsigned char *p = new_memory();
   const struct rill__ipc_bytes content = exported(p);
@@ -366,7 +366,7 @@ static void opens_no_other_descriptors(void) {
   assert_ok(rill_free(p));
 }
 
-/* A file of the right name that somebody else made: `length` bytes, with these seals. */
+/* Creates a file with the right name that rill did not create, with `length` bytes and these seals. */
 static int foreign_file(struct shared_file *file, uint64_t length, int seals) {
   char name[32];
   struct stat status;
@@ -379,15 +379,15 @@ static int foreign_file(struct shared_file *file, uint64_t length, int seals) {
   return file->fd;
 }
 
-/* A file that could be shorter than its mapping is not mapped: an access would kill the process. */
+/* A file that could shrink below its mapping is not mapped, because an access would kill the process. */
 static void maps_nothing_that_can_shrink(void) {
   unsigned char *p = new_memory();
   const struct rill__ipc_bytes content = exported(p);
   struct shared_file file;
   memcpy(&file, &content.native, sizeof file);
-  int fd = foreign_file(&file, rounded, 0); /* not sealed */
+  int fd = foreign_file(&file, rounded, 0); /* without a seal */
   import_forged(content, &file, RILL_ERROR_NOT_FOUND);
-  assert_int_equal(ftruncate(fd, (off_t)page), 0); /* shrunk, and then sealed */
+  assert_int_equal(ftruncate(fd, (off_t)page), 0); /* truncated, and then sealed */
   import_forged(content, &file, RILL_ERROR_NOT_FOUND);
   assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
   import_forged(content, &file, RILL_ERROR_INVALID_ARGUMENT);
@@ -402,13 +402,13 @@ static void maps_nothing_that_can_shrink(void) {
   assert_ok(rill_free(p));
 }
 
-/* As the allocator may have left what comes after the memory, up to a page's end: not for an address sanitizer to see.
- */
+/* Fills the memory between the end of the allocation and the end of its page, as the allocator might have; the address
+ * sanitizer must not check this. */
 __attribute__((no_sanitize("address"))) static void fill_the_rest(volatile unsigned char *p) {
   for (size_t i = size; i < rounded; i++) p[i] = 0x77;
 }
 
-/* What the exporter shares can be neither cut off nor extended, and nothing else of its process is in it. */
+/* A shared file can be neither truncated nor extended, and contains nothing else of the exporting process. */
 static void seals_what_it_shares(void) {
   unsigned char *p = new_memory(), *again;
   fill_the_rest(p);
@@ -429,7 +429,7 @@ int main(void) {
   size = 2 * page + 100;
   rounded = 3 * page;
   static const struct test tests[] = {
-    TEST(distinguishes_processes_without_random_numbers), /* the first */
+    TEST(distinguishes_processes_without_random_numbers), /* must be first */
     TEST(each_step_of_an_export_can_fail),
     TEST(each_step_of_an_import_can_fail),
     TEST(a_failed_free_can_be_retried),

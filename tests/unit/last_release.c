@@ -1,10 +1,10 @@
-/* Calls that have found a stream whose last reference is released before they attach something to it: the release has
- * already checked, so the call has to check itself. */
+/* A call finds a stream, the last reference to the stream is released, and the call then attaches something to it. The
+ * release has already checked the stream, so the call itself has to check. */
 #include "core/graph/capture.h"
 #include "core/stream/stream.h"
 #include "support/testing.h"
 
-/* As a call of another thread that has looked the handle up. */
+/* Finds the stream as a call of another thread would, and then releases it. */
 static struct rill__stream *find_and_release(void) {
   rill_stream handle;
   if (rill_stream_create(dut.device, NULL, &handle) != RILL_OK) return NULL;

@@ -1,6 +1,7 @@
-/* Where a vendor's library is looked for (C1.9): backends/gpu/library.c over folders of the test's own, in place of
- * /opt.  Each test has a process of its own, since a library stays loaded.  RILL_TEST_OLD and RILL_TEST_NEW are the
- * files of two runtimes: the older one's soname ends in 6, the newer one's in 7, and the loader finds the newer one. */
+/* backends/gpu/library.c: the search for a vendor's library (C1.9), with folders of this test in place of /opt.
+ *
+ * Each test runs in its own process, because a library stays loaded. RILL_TEST_OLD and RILL_TEST_NEW are the files of
+ * two runtimes. The older one has a soname that ends in 6, the newer one in 7, and the loader finds the newer one. */
 #include "backends/gpu/gpu.h"
 #include "fault/children.h"
 #include "support/testing.h"
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool set_user_id; /* as the loader sees the program */
+static bool set_user_id; /* replaces the loader's view of the program */
 char *__wrap_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name) { return set_user_id ? NULL : getenv(name); }
 
@@ -37,7 +38,7 @@ static void begin(void) {
   assert_int_equal(unsetenv("TEST_PATH"), 0);
 }
 
-/* A folder with an empty lib/. */
+/* Adds a folder with an empty lib/. */
 static void add_folder(const char *folder) {
   assert_int_equal(mkdir(in_root(folder), 0700), 0);
   (void)snprintf(path, sizeof path, "%s/%s/lib", root, folder);
@@ -58,7 +59,7 @@ static void add_broken_library(const char *folder, const char *name) {
 
 /* ---- the search ---- */
 
-/* Names that no machine has installed, so that the loader finds none of them. */
+/* Sonames that are not installed on any machine, so that the loader finds none of them. */
 static const char *const names[] = { "librill_test.so.7", "librill_test.so.6", NULL };
 static const char *const variables[] = { "TEST_PATH", "TEST_HOME", NULL };
 static const char *const none[] = { NULL };
@@ -85,7 +86,7 @@ static void takes_what_the_process_has_loaded(void) {
   const struct gpu_places places = { sonames, none, none, NULL };
   assert_ptr_equal(gpu_library_open(&places, why, sizeof why), loaded);
   assert_null(dlopen(sonames[0], RTLD_NOW | RTLD_NOLOAD));
-  void *newer = dlopen(sonames[0], RTLD_NOW | RTLD_LOCAL); /* it could have been found */
+  void *newer = dlopen(sonames[0], RTLD_NOW | RTLD_LOCAL); /* the loader can find the newer one */
   assert_non_null(newer);
   assert_ptr_not_equal(newer, loaded);
 }
@@ -206,7 +207,7 @@ static void finds_companions_in_the_same_folder(void) {
   assert_found_in(library, "vendor-7.2.0");
   void *companion = gpu_library_beside(library, "librill_companion.so.7");
   assert_found_in(companion, "vendor-7.2.0");
-  assert_ptr_equal(gpu_library_beside(library, "libamdhip64.so.6"), companion); /* which is loaded by now */
+  assert_ptr_equal(gpu_library_beside(library, "libamdhip64.so.6"), companion); /* which is already loaded */
   assert_null(gpu_library_beside(library, "librill_companion.so.6"));
 }
 

@@ -1,8 +1,8 @@
-/* Names of kernels in their source, from symbols as compilers mangle them. */
+/* Source names of kernels, derived from mangled symbols. */
 #include "core/kernel/image.h"
 #include "support/testing.h"
 
-/* What c++filt says of the second, without the parameters and the type that is returned. */
+/* The second string is the output of c++filt without the parameters and the return type. */
 static const struct {
   const char *symbol, *name;
 } known[] = {
@@ -51,8 +51,8 @@ static void unknown_symbols_are_refused(void) {
   }
 }
 
-/* Into room of each size, and each beginning of a symbol, with each byte changed: exact allocations show an access
- * outside under the address checker. */
+/* Uses buffers of every size, every prefix of a symbol, and symbols with one changed byte. Allocations of the exact
+ * size let the address sanitizer detect an access outside. */
 static void stays_inside_its_buffers(void) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     const size_t length = strlen(known[i].symbol), needed = strlen(known[i].name) + 1;

@@ -1,4 +1,4 @@
-/* Objects for tests of core/object/handle.h: they count how often they are destroyed.  Events stand for every kind. */
+/* Objects for tests of core/object/handle.h, which count how often they are destroyed. They use the kind of events. */
 #ifndef RILL_TESTS_UNIT_OBJECTS_H
 #define RILL_TESTS_UNIT_OBJECTS_H
 
@@ -7,7 +7,7 @@
 
 struct thing {
   struct rill__object base;
-  unsigned refusals; /* how often `destroy` postpones first */
+  unsigned refusals; /* number of times that `destroy` postpones */
 };
 
 static _Atomic unsigned things_destroyed;
@@ -23,7 +23,7 @@ static void destroy_thing(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* NULL if it cannot be made. */
+/* Returns NULL if the object cannot be created. */
 static inline struct thing *make_thing(const char *label) {
   struct thing *thing = NULL;
   if (rill__object_new(sizeof *thing, NULL, label, destroy_thing, &thing) != RILL_OK) return NULL;
@@ -32,7 +32,7 @@ static inline struct thing *make_thing(const char *label) {
   return NULL;
 }
 
-/* What rill_event_release does. */
+/* Does the same as rill_event_release. */
 static inline rill_status release_thing(uint64_t id) {
   struct rill__thread *const self = rill__enter("release_thing");
   struct rill__object *last = NULL;

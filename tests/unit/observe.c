@@ -10,7 +10,7 @@ enum { SEEN_MOST = 64 };
 struct seen {
   enum rill__observed_kind kind;
   bool ended, held;
-  uint64_t stream; /* its number; 0: none */
+  uint64_t stream; /* id of the stream; 0: none */
   uint64_t sequence;
   size_t size;
   rill_status status;
@@ -18,7 +18,7 @@ struct seen {
 
 static struct seen log_of[SEEN_MOST];
 static size_t count;
-static int refused = -1; /* a kind */
+static int refused = -1; /* the kind of operation to refuse */
 
 static rill_status before(struct rill__observed *what) {
   assert_true(count < SEEN_MOST);
@@ -63,7 +63,7 @@ static void end_seeing(void) { rill__observe(RILL__OBSERVER_FAULTS, NULL); }
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* Each operation of a stream once, with its place in it. */
+/* Each operation of a stream is seen once, with its position in the stream. */
 static void sees_each_operation(void) {
   rill_stream stream = new_stream("one"), other = new_stream("two");
   rill_event event = new_event("here");
@@ -76,7 +76,7 @@ static void sees_each_operation(void) {
   assert_ok(rill_stream_host_call(stream, do_nothing, NULL));
   assert_ok(rill_stream_record_event(stream, event, 0));
   assert_ok(rill_stream_wait_event(other, event, RILL_WAIT_IF_RECORDED));
-  const size_t waits = count; /* 6 if the event was complete already */
+  const size_t waits = count; /* 6 if the event was already complete */
   end_seeing();
   assert_true(waits == 6 || waits == 7);
   count = 6;
@@ -140,7 +140,7 @@ static void can_refuse(void) {
   assert_fails(rill_fill_async(stream, dut.memory, &pattern, 4, 1), RILL_ERROR_OUT_OF_MEMORY);
   assert_says("refused by the test");
   assert_int_equal(count, 1);
-  assert_false(log_of[0].ended); /* who refuses knows */
+  assert_false(log_of[0].ended); /* an observer that refuses is not notified of the end */
   refused = RILL__OBSERVED_ALLOC;
   assert_fails(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p), RILL_ERROR_OUT_OF_MEMORY);
   assert_null(p);
@@ -152,7 +152,7 @@ static void can_refuse(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
-/* Launches of a graph are seen, what a capture takes is not. */
+/* Launches of a graph are seen, captured operations are not. */
 static void sees_launches_of_graphs(void) {
   const char *why = "";
   if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, &why)) skip_because(why);

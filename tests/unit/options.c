@@ -1,4 +1,4 @@
-/* core/object/options.h: structs of older and newer callers. */
+/* core/object/options.h: structs of callers that were compiled with older or newer headers. */
 #include "core/object/options.h"
 
 #include "support/testing.h"
@@ -29,7 +29,7 @@ static void reads_the_fields_that_exist(void) {
 static void reads_a_shorter_struct(void) {
   const size_t size = offsetof(struct today, text);
   const struct today older = { size, 9, 0, NULL };
-  unsigned char *from = malloc(size); /* an address sanitizer sees a look past its end */
+  unsigned char *from = malloc(size); /* the address sanitizer detects a read past the end */
   memcpy(from, &older, size);
   struct today into = defaults;
   assert_int_equal(rill__options_read(&into, sizeof into, from, "today"), RILL_OK);
@@ -52,7 +52,7 @@ static void reads_a_longer_struct_without_unknown_fields(void) {
   from.newer = 1;
   assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("today");
-  assert_says("24"); /* the byte, and the size that is known */
+  assert_says("24"); /* the text has the offset of the byte and the known size */
 }
 
 static void refuses_invalid_sizes(void) {

@@ -1,4 +1,4 @@
-/* core/order/engine.h: which accesses are ordered, by itself. */
+/* core/order/engine.h: which accesses are ordered, without the rest of rill. */
 #include "core/order/engine.h"
 
 #include "support/testing.h"
@@ -8,10 +8,10 @@
 
 enum { ADDRESS = 0x100000 };
 
-/* What an engine has reported: of each operation, by its tag. */
+/* The findings that an engine has reported, by the tag of the later operation. */
 static struct {
   unsigned certain, possible, after_free;
-  uint32_t earlier; /* of the last finding; 0: it has none */
+  uint32_t earlier; /* earlier operation of the last finding; 0: none */
 } reported;
 
 static void count_finding(void *user, const struct rill__order_finding *finding) {
@@ -94,13 +94,13 @@ static void an_event_orders_streams(void) {
   rill__order_wait(order, 2, 5);
   submit(2, 20, a_write);
   expect(0, 0);
-  begin(); /* recorded too early */
+  begin(); /* recorded before the access */
   rill__order_record(order, 1, 5);
   submit(1, 10, a_write);
   rill__order_wait(order, 2, 5);
   submit(2, 20, a_write);
   expect(1, 0);
-  begin(); /* through a third stream, and a record that a later one replaces */
+  begin(); /* through a third stream, and through an event that is recorded again afterwards */
   submit(1, 10, a_write);
   rill__order_record(order, 1, 5);
   rill__order_wait(order, 2, 5);
@@ -120,7 +120,7 @@ static void a_host_wait_orders_streams(void) {
   rill__order_host_wait_event(order, 5);
   submit(3, 30, a_read);
   expect(1, 0);
-  begin(); /* of a device: what its streams waited for, those that have ended included */
+  begin(); /* a device: includes the waits of its streams, also of streams that have ended */
   rill__order_begin(order, 1, 0);
   rill__order_begin(order, 2, 1);
   submit(1, 10, a_write);
@@ -144,7 +144,7 @@ static void a_host_call_orders_streams(void) {
   expect(1, 0);
 }
 
-/* The second stream is done before the call returns, so perhaps the call waited for that. */
+/* The second stream is complete before the host call ends, so the host call may have waited for it. */
 static void a_host_call_delays_later_work(void) {
   begin();
   const uint64_t call = rill__order_call_submit(order, 1);
@@ -165,14 +165,14 @@ static void a_host_call_delays_later_work(void) {
 }
 
 static void flags_in_memory_may_order_work(void) {
-  begin(); /* the host saw what the kernel wrote */
+  begin(); /* the host has seen what the kernel wrote */
   submit(1, 10, a_write);
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_PUBLISHES,
               (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
   expect(0, 1);
-  begin(); /* the kernel may wait until the host has seen the other stream complete; later it is known that it did not
-            */
+  /* the kernel may wait until the host has seen the other stream complete; later it is known that it did not wait */
+  begin();
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_POLLS,
               (struct rill__order_range){ ADDRESS + 4096, 64, false, true, false, false, 0 });
   submit(1, 10, a_write);
@@ -188,7 +188,7 @@ static void flags_in_memory_may_order_work(void) {
   rill__order_host_wait_stream(order, 2);
   rill__order_host_wait_stream(order, 1);
   expect(0, 1);
-  begin(); /* nothing says that what comes after the writing kernel is done */
+  begin(); /* work after the kernel that writes is not known to be complete */
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_PUBLISHES,
               (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false, 0 });
   submit(1, 10, a_write);
@@ -201,7 +201,7 @@ static void unknown_accesses_are_possible_races(void) {
   submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
   expect(0, 1);
-  begin(); /* and hide no certain one */
+  begin(); /* possible findings hide no certain finding */
   submit(1, 10, a_write);
   submit(1, 11, (struct rill__order_range){ ADDRESS, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
@@ -212,11 +212,11 @@ static void memory_is_freed_in_order(void) {
   begin();
   submit_kind(1, 1, RILL__TOUCH_ALLOCATE, 0, a_write);
   submit(1, 10, a_write);
-  submit(2, 20, a_read); /* not after the allocation, nor the write */
+  submit(2, 20, a_read); /* ordered neither after the allocation nor after the write */
   assert_int_equal(reported.certain, 1);
-  submit_kind(1, 2, RILL__TOUCH_FREE, 0, a_write); /* nor before the free */
+  submit_kind(1, 2, RILL__TOUCH_FREE, 0, a_write); /* not ordered before the free */
   expect(2, 0);
-  begin(); /* a use that was recorded */
+  begin(); /* a recorded use */
   submit(2, 20, a_read);
   rill__order_keep(order, 2, ADDRESS, 64);
   submit_kind(1, 2, RILL__TOUCH_FREE, 0, a_write);
@@ -244,7 +244,7 @@ static void host_accesses_are_checked(void) {
 
 /* ---- growth ---- */
 
-/* Streams that are replaced, events, and pieces of memory of all sizes; the host waits now and then. */
+/* Replaces streams, records events, and uses memory of many sizes; the host waits occasionally. */
 static void run_long(unsigned first, unsigned end) {
   for (unsigned i = first; i < end; i++) {
     const uint64_t stream = 1 + i / 50 % 8 + i / 400 * 8;
@@ -276,7 +276,7 @@ static void work_that_the_host_waited_for_is_forgotten(void) {
   rill__order_free(order);
 }
 
-/* Nobody waits: the same few streams and buffers, ordered by events alone. */
+/* The host never waits: the same few streams and buffers are ordered only by events. */
 static void a_pipeline_without_the_host_is_bounded(void) {
   struct rill__order_size size[2] = { { 0 } };
   begin();
@@ -294,12 +294,12 @@ static void a_pipeline_without_the_host_is_bounded(void) {
 
 /* ---- random programs against a graph ----
  *
- * The oracle shares nothing with the engine: each step is a node of a graph, edges lead from it to those that it comes
- * after, and two accesses are ordered if one is reached from the other. */
+ * The oracle shares no code with the engine. Each step is a node of a graph, with edges to the nodes that it depends
+ * on. Two accesses are ordered if one node can be reached from the other. */
 
 enum {
   STEPS = 70,
-  PIECES = 12, /* of memory, of PIECE bytes each */
+  PIECES = 12, /* number of pieces of memory, of PIECE bytes each */
   PIECE = 4,
   STREAMS = 5,
   EVENTS = 4,
@@ -308,18 +308,18 @@ enum {
 };
 
 struct node {
-  uint64_t stream;   /* 0: the host's */
-  unsigned cells[2]; /* bits: read, written */
+  uint64_t stream;   /* 0: the host */
+  unsigned cells[2]; /* bits of the cells that are read and written */
   bool vague;
-  unsigned forgotten; /* bits of cells that are other memory by now */
-  uint64_t gate;      /* the last one of those before it that were not open; 0: none */
+  unsigned forgotten; /* bits of cells that have since been freed and allocated again */
+  uint64_t gate;      /* the last earlier gate that was not open; 0: none */
   int after[EDGES];
   unsigned after_count;
   bool reached;
 };
 
 struct model_gate {
-  int node, last; /* last: of a poll, the last one that it stands for */
+  int node, last; /* last: for a poll, the last node that it covers */
   uint64_t stream, serial;
   bool polls, started, ended;
   bool was_open;
@@ -334,21 +334,21 @@ struct undecided {
 static struct {
   struct node nodes[NODES];
   int count;
-  int host;          /* the host's last node */
-  int last[STREAMS]; /* of a stream; -1: none */
+  int host;          /* the last node of the host */
+  int last[STREAMS]; /* the last node of each stream; -1: none */
   uint64_t name[STREAMS], names;
   uint32_t group[STREAMS];
   int ended[STREAMS * STEPS]; /* last nodes of streams that have ended, by group 0 and 1 */
   unsigned ended_count;
   uint32_t ended_group[STREAMS * STEPS];
   int recorded[EVENTS];
-  bool maybe[NODES]; /* the host may know that it is complete */
+  bool maybe[NODES]; /* the host may know that the node is complete */
   struct model_gate gates[STEPS];
   unsigned gate_count;
   struct undecided undecided[NODES * 8];
   unsigned undecided_count;
-  bool certain[NODES], any[NODES];           /* by the oracle ... */
-  bool said_certain[NODES], said_any[NODES]; /* ... and by the engine */
+  bool certain[NODES], any[NODES];           /* findings of the oracle */
+  bool said_certain[NODES], said_any[NODES]; /* findings of the engine */
 } model;
 
 static void note_finding(void *user, const struct rill__order_finding *finding) {
@@ -395,7 +395,7 @@ static bool is_open(const struct model_gate *gate) {
   return gate->ended || host_knows(gate->polls ? gate->last : gate->node);
 }
 
-/* What is next on the stream comes after all that the host knows. */
+/* Adds a node for the next step of the stream, which comes after everything that the host knows. */
 static int add_step(unsigned s) {
   const int node = new_node(model.name[s]);
   come_after(node, model.last[s]);
@@ -454,7 +454,7 @@ static void judge_all(int b) {
   }
 }
 
-/* Before the host learns of something, and after it. */
+/* Compares the findings before the host waits for something, and again afterwards. */
 static void look_all(void) {
   for (unsigned i = 0; i < model.undecided_count; i++) {
     model.undecided[i].seen = host_knows(model.undecided[i].b) || model.maybe[model.undecided[i].b];
@@ -532,7 +532,7 @@ static void step_call(unsigned s) {
   assert_true(rill__order_call_submit(order, model.name[s]) == gate->serial);
 }
 
-/* The first call that has not ended starts or ends. */
+/* Starts or ends the first call that has not ended. */
 static bool step_of_call(void) {
   for (unsigned i = 0; i < model.gate_count; i++) {
     struct model_gate *const gate = &model.gates[i];

@@ -1,5 +1,5 @@
-/* core/order/journal.h: kernels whose accesses are known late, against the same program with everything known at once;
- * and which accesses of kernels conflict. */
+/* core/order/journal.h: runs a program whose kernel accesses become known late, and compares the findings with those of
+ * the same program if everything is known at once. Also tests which accesses of kernels conflict. */
 #include "core/order/journal.h"
 
 #include "support/testing.h"
@@ -16,7 +16,7 @@ struct finding {
   size_t size;
 };
 
-/* What a journal has reported. */
+/* The findings that a journal has reported. */
 struct report {
   struct finding list[4096];
   size_t count;
@@ -38,10 +38,10 @@ static uint32_t pick(uint32_t count) {
   return (uint32_t)(random_state >> 33) % count;
 }
 
-/* The program, as numbers that both runs read. */
+/* A step of the program; both runs use the same steps. */
 struct step {
   uint32_t kind, stream, event, tag;
-  uint64_t token; /* of a kernel */
+  uint64_t token; /* for a kernel */
   struct rill__order_range ranges[2];
   size_t count;
 };
@@ -93,7 +93,7 @@ static void report_kernel(struct rill__journal *journal, const struct step *step
   rill__journal_accessed(journal, step->token, step->ranges, step->count, 0);
 }
 
-/* Kernels end in any order. */
+/* Runs the program; kernels end in random order. */
 static void run_late(struct rill__journal *journal, const struct step *steps) {
   const struct step *running[STEPS];
   size_t count = 0;
@@ -137,7 +137,7 @@ static void late_accesses_give_the_same_findings(void) {
   assert_true(found > 10000);
 }
 
-/* Two operations of two streams; 'c', 'p' or '-' for a finding that is certain, possible or none. */
+/* Submits two operations on two streams; returns 'c', 'p' or '-' for a certain finding, a possible one or none. */
 static char find_between(uint8_t earlier, uint8_t later) {
   at_once.count = 0;
   struct rill__journal *journal = rill__journal_new(keep_finding, &at_once);
@@ -167,7 +167,7 @@ static void atomic_accesses_are_permitted(void) {
   }
 }
 
-/* A kernel that does not end delays a bounded number of entries; then the ranges that it was submitted with are
+/* A kernel that does not end delays only a limited number of entries; after that the ranges from its submission are
  * used. */
 static void the_backlog_is_bounded(void) {
   at_once.count = 0;

@@ -1,4 +1,4 @@
-/* core/pool/blocks.h: cutting and joining, against the list of what is allocated. */
+/* core/pool/blocks.h: splitting and merging blocks, compared with a list of allocations. */
 #include "core/pool/blocks.h"
 
 #include "support/testing.h"
@@ -15,7 +15,7 @@ static struct {
   size_t size;
 } allocations[PLACES];
 
-static uintptr_t skew; /* of where the segment begins */
+static uintptr_t skew; /* offset of the segment's address */
 
 static void open_heap(bool large) {
   memset(&heap, 0, sizeof heap);
@@ -23,7 +23,7 @@ static void open_heap(bool large) {
   const size_t size = (size_t)GRANULES << (large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
   segment = rill__segment_new(NULL, size, large, RILL_MEMORY_DEVICE);
   assert_non_null(segment);
-  segment->allocation.begin = UINT64_C(0x7f0000000000) + skew; /* nothing is there; only numbers */
+  segment->allocation.begin = UINT64_C(0x7f0000000000) + skew; /* only a number; no memory is mapped there */
   rill__heap_add(&heap, segment);
   assert_ptr_equal(heap.segments, segment);
 }
@@ -62,7 +62,7 @@ static void give(uintptr_t begin, size_t size) {
   rill__heap_put(&heap, block, 0);
 }
 
-/* The blocks cover the segment, and no two free ones are neighbours. */
+/* Checks that the blocks cover the segment, and that no two free blocks are adjacent. */
 static void check_order(void) {
   uint32_t at = 0;
   bool free_before = false;
@@ -132,7 +132,7 @@ static void agrees_with_a_list(bool large) {
 static void small_blocks_agree_with_a_list(void) { agrees_with_a_list(false); }
 static void large_blocks_agree_with_a_list(void) { agrees_with_a_list(true); }
 
-/* Drivers promise 256 bytes, fewer than a granule has. */
+/* Drivers guarantee an alignment of 256 bytes, which is less than a granule. */
 static void segments_may_begin_anywhere(void) {
   for (skew = RILL__LEAST_ALIGNMENT; skew < 40000; skew += 3 * RILL__LEAST_ALIGNMENT + 8192) {
     agrees_with_a_list(false);
@@ -157,7 +157,7 @@ static void sizes_that_overflow_are_refused(void) {
   assert_true(request.large && request.rounded == RILL__SMALL_MAX + (1 << RILL__LARGE_SHIFT));
 }
 
-/* Allocations with a zone end that many bytes before the next one begins, and have the size that was asked for. */
+/* An allocation with a red zone ends that many bytes before the next one begins, and has the requested size. */
 static void zones_lie_between(void) {
   enum { ZONE = 128 };
   open_heap(false);
@@ -188,7 +188,8 @@ static struct rill__block *take_block(struct rill__heap *from, size_t granules, 
   return block == NULL ? NULL : rill__block_take(block, &request);
 }
 
-/* Blocks are joined with those of their own heap alone, and are as old as the last of them that was freed. */
+/* Blocks merge only with blocks of their own heap, and a merged block is as old as the most recently freed of its
+ * parts. */
 static void heaps_stay_separate(void) {
   struct rill__heap other = { .spares = &spares };
   open_heap(false);
@@ -205,12 +206,12 @@ static void heaps_stay_separate(void) {
   assert_ptr_equal(other.newest, blocks[3]);
   assert_null(take_block(&heap, 5, false));
   assert_ptr_equal(take_block(&heap, 4, false), blocks[1]);
-  rill__heap_put(&other, blocks[1], 7); /* right of 0 */
+  rill__heap_put(&other, blocks[1], 7); /* merges with block 0 on its left */
   assert_int_equal(other.count, 2);
   assert_ptr_equal(other.oldest, blocks[3]);
   assert_int_equal(other.newest->count, 8);
   assert_int_equal(other.newest->freed, 7);
-  rill__heap_put(&other, blocks[2], 8); /* between all of them */
+  rill__heap_put(&other, blocks[2], 8); /* merges all of them */
   assert_int_equal(other.count, 1);
   assert_ptr_equal(other.segments, segment);
   rill__heap_detach(segment->leftmost);
@@ -219,7 +220,7 @@ static void heaps_stay_separate(void) {
   close_heap();
 }
 
-/* What is cut off a block is as old as the block: no newer one is passed, and it passes none. */
+/* A part that is split off a block has the age of the block: the order by age is kept. */
 static void parts_keep_their_age(void) {
   open_heap(false);
   struct rill__block *first = take_block(&heap, 8, false), *between = take_block(&heap, 1, false);
@@ -236,7 +237,7 @@ static void parts_keep_their_age(void) {
   close_heap();
 }
 
-/* Among many blocks that are nearly large enough, one that is may be passed over, but not forever. */
+/* Among many blocks that are slightly too small, a block that is large enough may be skipped, but not forever. */
 static void a_thorough_search_finds_any_block(void) {
   enum { PAIRS = 10 };
   struct rill__block *blocks[PAIRS], *between[PAIRS];
@@ -255,7 +256,7 @@ static void a_thorough_search_finds_any_block(void) {
   close_heap();
 }
 
-/* What lies before an aligned allocation, and after it, serves others. */
+/* The memory before and after an aligned allocation can be allocated. */
 static void alignment_wastes_less_than_a_granule(void) {
   open_heap(false);
   const uintptr_t first = take(512, 1), aligned = take(512, 65536), between = take(65536 - 512, 1);

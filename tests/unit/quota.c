@@ -1,4 +1,5 @@
-/* How many processors and how much memory control groups leave: files of several systems, in a folder of the test's. */
+/* The number of processors and the amount of memory that control groups allow, with files of several systems in a
+ * folder of this test. */
 #include "support/testing.h"
 
 #include "backends/cpu/cpu.h"
@@ -75,14 +76,14 @@ static void version_2_rounds_up(void) {
   check(3);
 }
 
-/* Inside a container that has its own view of the groups, the group is the mount's. */
+/* A container that has its own view of the groups sees its group as the root of the mount. */
 static void a_container_of_version_2(void) {
   begin(VERSION_2, "0::/\n");
   make_file("/sys/fs/cgroup/cpu.max", "400000 100000\n");
   check(4);
 }
 
-/* The least of all groups on the way counts, wherever it is; files that are not there say nothing. */
+/* The smallest limit of all groups on the path applies; missing files set no limit. */
 static void nested_groups(void) {
   begin(VERSION_2, "0::/pods/one/box\n");
   make_file("/sys/fs/cgroup/pods/one/box/cpu.max", "max 100000\n");
@@ -95,7 +96,7 @@ static void nested_groups(void) {
   check(3);
 }
 
-/* The mount shows a part of the groups, which the path is seen from outside of. */
+/* Only a part of the hierarchy is mounted, and the path in /proc is relative to the whole hierarchy. */
 static void a_partial_mount(void) {
   begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc\n");
   make_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
@@ -131,7 +132,7 @@ static void version_1(void) {
   check(UINT32_MAX);
 }
 
-/* Both versions side by side, the limit in either. */
+/* Both versions are mounted, and either may have the limit. */
 static void both_versions(void) {
   begin(VERSION_1 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", GROUPS_1 "0::/a\n");
   make_file("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "200000\n");
@@ -140,7 +141,7 @@ static void both_versions(void) {
   check(2);
 }
 
-/* What no kernel writes is no limit. */
+/* A value that no kernel writes is not a limit. */
 static void ignores_malformed_limits(void) {
   static const char *const texts[] = { "",           "\n",          "x y\n", "0 100000\n",
                                        "100000 0\n", "-5 100000\n", "max\n", "99999999999999999999999999 1\n" };
@@ -172,7 +173,8 @@ static void memory_of_version_1(void) {
   make_file("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
   make_file("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "536870912\n");
   make_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  make_file("/sys/fs/cgroup/cpu/memory.limit_in_bytes", "4096\n"); /* no such controller there */
+  /* the controller of this file is not mounted there */
+  make_file("/sys/fs/cgroup/cpu/memory.limit_in_bytes", "4096\n");
   check_memory(536870912);
 }
 

@@ -1,4 +1,4 @@
-/* core/tracking/ranges.h: the map of allocations, against a plain list. */
+/* core/tracking/ranges.h: the map of allocations, compared with a plain list. */
 #include "core/tracking/ranges.h"
 
 #include "support/testing.h"
@@ -8,7 +8,7 @@ enum { PLACES = 64 };
 static struct rill__allocation allocations[PLACES];
 static bool is_in[PLACES];
 
-/* Addresses are only numbers here; nothing is at them. */
+/* Addresses are only numbers here; no memory is mapped. */
 static void *at(uintptr_t address) { return (void *)address; }
 
 static struct rill__allocation *find(uintptr_t address) {
@@ -38,7 +38,7 @@ static void check_around(const struct rill__allocation *allocation) {
   }
 }
 
-/* The last one before an address that lies in none, and the first after it. */
+/* Checks the last range before an address that lies in no range, and the first one after it. */
 static void check_neighbours(uintptr_t address) {
   struct rill__allocation *before = NULL, *after = NULL;
   if (expected(address) != NULL) return;
@@ -63,7 +63,8 @@ static void take_out(unsigned place) {
   check_around(&allocations[place]);
 }
 
-/* Every size from a byte to terabytes, one after another, each grain and span boundary somewhere. */
+/* Adds adjacent ranges of every size from a byte to terabytes, so that the borders of grains and spans fall at various
+ * offsets. */
 static void finds_every_size(void) {
   uintptr_t begin = UINT64_C(0x7f0000000000);
   unsigned place = 0;
@@ -94,7 +95,7 @@ static void finds_nothing_elsewhere(void) {
   for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) assert_null(find(addresses[i]));
 }
 
-/* The same address again and again, with other sizes. */
+/* Adds ranges of different sizes at the same address, one after another. */
 static void an_address_is_reused(void) {
   for (unsigned i = 0; i < 200; i++) {
     allocations[0] = (struct rill__allocation){ .begin = UINT64_C(0x600000000), .size = (size_t)1 << (i % 30) };
@@ -103,7 +104,7 @@ static void an_address_is_reused(void) {
   }
 }
 
-/* Random places in a space that does not overlap, random order. */
+/* Adds and removes disjoint ranges at random addresses, in random order. */
 static void agrees_with_a_list(void) {
   unsigned random = 12345;
   for (unsigned i = 0; i < PLACES; i++) {
@@ -125,7 +126,7 @@ static void agrees_with_a_list(void) {
   }
 }
 
-/* Ranges of others' memory begin and end anywhere, several in one grain. */
+/* Registered ranges begin and end at any address, so several may share a grain. */
 static void grains_are_shared(void) {
   const uintptr_t begin = UINT64_C(0x7fffdeadb001);
   static const size_t sizes[] = { 1, 2, 60, 100, 1, 254, 255, 256, 257, 300, 1, 1, 1000, 3, 70000, 5 };
@@ -135,7 +136,7 @@ static void grains_are_shared(void) {
     allocations[count] = (struct rill__allocation){ .begin = at, .size = sizes[count % 16] };
     at += sizes[count % 16] + (count % 5 == 0 ? 7 : 0);
   }
-  /* in an order that is neither theirs nor the reverse, and out in another one */
+  /* added in an order that is neither ascending nor descending, and removed in another one */
   for (unsigned i = 0; i < count; i++) put_in(i * 29 % PLACES);
   for (uintptr_t a = begin - 300; a < begin + 4000; a++) {
     assert_ptr_equal(find(a), expected(a));
@@ -149,7 +150,7 @@ static void grains_are_shared(void) {
   }
 }
 
-/* Allocations of 1 MiB and of 300 MiB that start where no span does, one after another. */
+/* Adds adjacent allocations of 1 MiB and of 300 MiB that do not start at the border of a span. */
 static void large_neighbours_are_distinguished(void) {
   const size_t sizes[] = { (size_t)1 << 20, (size_t)300 << 20 };
   for (int round = 0; round < 2; round++) {
@@ -175,7 +176,7 @@ static struct rill__allocation *overlapping_by_list(uintptr_t begin, size_t size
   return NULL;
 }
 
-/* Small ones around a leaf's end and large ones, looked at with ranges of every size. */
+/* Adds small ranges near the end of a leaf and large ranges, and looks for overlaps with ranges of every size. */
 static void overlaps_are_found(void) {
   const uintptr_t begin = UINT64_C(0x55550003f000);
   unsigned random = 99;
@@ -201,7 +202,7 @@ static void overlaps_are_found(void) {
   for (unsigned i = 0; i < 40; i++) take_out(i);
 }
 
-/* What is no range of the map's addresses is refused. */
+/* Ranges outside the map's addresses are refused. */
 static void refuses_invalid_ranges(void) {
   const struct {
     uintptr_t begin;
@@ -215,7 +216,7 @@ static void refuses_invalid_ranges(void) {
   }
 }
 
-/* Memory freed without notice and allocated again in another shape: neither old range remains. */
+/* If memory was freed without notice and allocated again with other ranges, none of the old ranges remains. */
 static void overlapping_ranges_leave_no_trace(void) {
   const struct {
     uintptr_t begin;
@@ -239,7 +240,7 @@ static void overlapping_ranges_leave_no_trace(void) {
   }
 }
 
-/* One range replaces another, as one of two imports of the same memory does, whatever its neighbours are. */
+/* One range replaces another, as one of two imports of the same memory may replace the other, with any neighbours. */
 static void one_range_replaces_another(void) {
   const size_t sizes[] = { 1, 300, 70000, (size_t)5 << 20 };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -299,7 +300,7 @@ static const char *looks(unsigned index, void *shared) {
 static void remaining_ranges_are_always_found(void) {
   const size_t sizes[] = { 50, 300, 70000, (size_t)1 << 20 };
   for (size_t kind = 0; kind < sizeof sizes / sizeof *sizes; kind++) {
-    for (unsigned i = 0; i < PLACES; i++) { /* close together; 0 and 32 stay */
+    for (unsigned i = 0; i < PLACES; i++) { /* adjacent; 0 and 32 are never removed */
       allocations[i] = (struct rill__allocation){
         .begin = UINT64_C(0x660000000033) + i % 32 * 2 * sizes[kind] + i / 32 * sizes[kind], .size = sizes[kind]
       };

@@ -1,4 +1,5 @@
-/* core/diagnose/record.h, report.h: what is read of a recorder while its thread writes is what was written. */
+/* core/diagnose/record.h, report.h: entries that are read while their thread writes are either complete or discarded.
+ */
 #include "core/diagnose/report.h"
 
 #include "core/object/core.h"
@@ -8,7 +9,7 @@
 
 enum { WRITERS = 3, READERS = 2 };
 
-/* All words of entry number n follow from n. */
+/* Returns a word of entry number n; all words of an entry are derived from n. */
 static uint64_t word(uint64_t n, uint64_t which) { return (n + 1) * UINT64_C(0x9e3779b97f4a7c15) + which; }
 
 struct shared {
@@ -38,10 +39,10 @@ static const char *write_or_read(unsigned index, void *user) {
   if (index < WRITERS) {
     struct rill__thread *const self = rill__self != NULL ? rill__self : rill__thread_attach();
     REQUIRE(self != NULL && self->recorder != NULL);
-    atomic_store(&self->recorder->written, 0); /* another thread may have had it */
+    atomic_store(&self->recorder->written, 0); /* another thread may have used the recorder before */
     atomic_store(&shared->recorders[index], atomic_load(&self->recorder));
     atomic_fetch_add(&shared->ready, 1);
-    while (atomic_load(&shared->ready) < WRITERS) (void)sched_yield(); /* so that each has a recorder of its own */
+    while (atomic_load(&shared->ready) < WRITERS) (void)sched_yield(); /* so that each thread has its own recorder */
     for (uint64_t n = 0; n < shared->rounds; n++) write_entry(shared->stream, n);
     atomic_fetch_sub(&shared->running, 1);
     return NULL;
@@ -67,11 +68,10 @@ static void readers_see_entries_as_they_were_written(void) {
   run_threads(WRITERS + READERS, write_or_read, &shared);
   for (unsigned i = 0; i < WRITERS; i++) {
     const size_t count = rill__recorder_read(shared.recorders[i], shared.stream->base.device, items);
-    assert_int_equal(count,
-                     RILL__ENTRIES - 1); /* the oldest may be in the middle of being replaced, for all one knows */
+    assert_int_equal(count, RILL__ENTRIES - 1); /* the oldest entry may be in the process of being replaced */
     assert_int_equal(items[count - 1].sequence, shared.rounds - 1);
     assert_null(check_entries(items, count));
-    atomic_store(&shared.recorders[i]->written, 0); /* none of that was submitted */
+    atomic_store(&shared.recorders[i]->written, 0); /* these entries belong to no submission */
   }
 }
 
@@ -88,8 +88,8 @@ static void few_entries_are_all_kept(void) {
   atomic_store(&recorder->written, 0);
 }
 
-/* One number for each operation of a stream, whichever threads submit, and the numbers of an order that is certain
- * grow. */
+/* Each operation of a stream has its own number, whichever threads submit, and the numbers increase where the order is
+ * certain. */
 struct turns {
   rill_stream stream;
   _Atomic unsigned turn;

@@ -1,11 +1,11 @@
-/* core/diagnose/settings.h: what the variables say. */
+/* core/diagnose/settings.h: the values of environment variables. */
 #include "core/diagnose/settings.h"
 
 #include "support/testing.h"
 
 #include <signal.h>
 
-/* The environment of a test: names and values in turn. */
+/* The environment of a test: alternating names and values. */
 static const char *variables[11];
 
 static const char *get(const char *name) {
@@ -60,7 +60,7 @@ static void names_unknown_checks(void) {
   assert_non_null(strstr(complaint, "\" comm\""));
 }
 
-/* However much is wrong, the text ends within its bounds. */
+/* Even with many errors, the text stays within its buffer. */
 static void complaints_are_bounded(void) {
   char list[8192] = "";
   for (size_t i = 0; i + 4 < sizeof list; i += 4) memcpy(list + i, "bad,", 5);
@@ -122,7 +122,7 @@ static void reads_signals(void) {
 static void copies_its_strings(void) {
   char timeline[] = "run.json";
   const struct rill__settings settings = parse("RILL_TIMELINE", timeline);
-  timeline[0] = 'x'; /* as setenv may */
+  timeline[0] = 'x'; /* setenv may overwrite the string */
   assert_string_equal(settings.timeline, "run.json");
   free((void *)(uintptr_t)settings.timeline);
   assert_true(parse("RILL_TIMELINE_NODES", "1").timeline_nodes);
@@ -139,7 +139,7 @@ static void reads_schedules(void) {
   assert_non_null(strstr(complaint, "RILL_CPU_SCHEDULE: \"seed:18446744073709551616\" is not a schedule"));
 }
 
-/* Linked in place of the C library's, which returns NULL in a set-user-id program. */
+/* Replaces the C library's function at link time; that function returns NULL in a set-user-id program. */
 char *__wrap_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name) {
   (void)name;

@@ -1,11 +1,11 @@
-/* SHA-256 against the examples of the standard, in one piece and in many. */
+/* SHA-256 of the examples in the standard, computed in one piece and in several. */
 #include "core/object/sha256.h"
 #include "support/testing.h"
 
 #include <stdio.h>
 
 static void check(const char *text, size_t repeat, const char *expected) {
-  for (size_t piece = 1; piece < 200; piece += 63) { /* 1, 64, 127, 190 */
+  for (size_t piece = 1; piece < 200; piece += 63) { /* 1, 64, 127 and 190 */
     struct rill__sha256 hash;
     uint8_t out[RILL__SHA256_BYTES];
     char words[2 * RILL__SHA256_BYTES + 1];

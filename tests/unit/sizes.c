@@ -1,4 +1,4 @@
-/* Sizes as RILL_CPU_MEMORY has them. */
+/* The syntax of sizes in RILL_CPU_MEMORY. */
 #include "support/testing.h"
 
 #include "backends/cpu/cpu.h"

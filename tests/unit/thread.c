@@ -20,7 +20,7 @@ static void an_epoch_shows_while_a_call_runs(void) {
   assert_null(who);
 }
 
-enum { USED_ID = 77, OTHER_ID = 78 }; /* ids of handles; here only numbers */
+enum { USED_ID = 77, OTHER_ID = 78 }; /* ids of handles; here just numbers */
 
 static const char *enters_and_stays(unsigned index, void *shared) {
   (void)index;
@@ -55,7 +55,8 @@ static const char *lets_the_call_end(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Whoever waits for the users of a handle returns after the calls that were under way with it, and no others. */
+/* A wait for the users of a handle returns once the calls that were using it have ended, and does not wait for later
+ * calls. */
 static void waits_for_current_users_only(void) {
   _Atomic unsigned stage = 0;
   struct background *caller = start_threads(1, enters_and_stays, &stage);
@@ -77,7 +78,7 @@ static const char *notes_its_record(unsigned index, void *shared) {
   return self->error.status == RILL_OK ? NULL : "a new thread has an error already";
 }
 
-/* Records of threads that ended serve new ones, without their errors. */
+/* A record of a thread that ended is reused for a new thread, without its last error. */
 static void records_are_reused(void) {
   struct rill__thread *first = NULL;
   run_threads(1, notes_its_record, &first);

@@ -1,5 +1,5 @@
-/* The vendor's own run-time compiler, where it is installed, makes code of the dialect without a device: it has all
- * that the dialect's headers want.  Built once for each vendor. */
+/* The vendor's run-time compiler, where installed, compiles the dialect without a device. It must have everything that
+ * the dialect's headers use. Built once for each vendor. */
 #include "backends/gpu/gpu.h"
 #include "core/kernel/compile.h"
 #include "support/testing.h"
@@ -58,7 +58,8 @@ static void compiles_the_dialect(void) {
   free(result.log);
 }
 
-/* The headers of C that a source may include for all compilers; what is asserted under NDEBUG is not even looked at. */
+/* Includes the C headers that a source may use with all compilers. Under NDEBUG the argument of an assertion is not
+ * even parsed. */
 static void accepts_the_headers_of_c(void) {
   const struct rill__compile request = request_for("#include <assert.h>\n"
                                                    "#include <math.h>\n"
@@ -105,10 +106,10 @@ int main(void) {
   static const struct gpu_target target = TARGET;
   char driver[512] = "";
   const char *why = "";
-  (void)gpu_load(driver, sizeof driver); /* one vendor's compiler is inside its driver's library */
+  (void)gpu_load(driver, sizeof driver); /* one vendor's compiler is part of its driver library */
   if (!gpu_rtc_load(&why)) {
     (void)printf("%s\n", why);
-    return 77; /* skipped */
+    return 77; /* reported as skipped */
   }
   device = aligned_alloc(64, (RILL__PART_OFFSET(struct rill__device) + sizeof(struct gpu_device) + 63) / 64 * 64);
   if (device == NULL) return 1;
