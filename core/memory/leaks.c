@@ -122,7 +122,9 @@ static void write_leaks(struct rill__device *device) {
     alike = count_alike(&things, i);
     if (i == 0) {
       const int length =
-          snprintf(line, sizeof line, "rill: %s: %zu not released at exit:\n", device->name, things.count);
+          snprintf(line, sizeof line,
+                   "rill: %s: %zu not released at exit (addr2line -fe PROGRAM 0xOFFSET prints the line of a call):\n",
+                   device->name, things.count);
       if (write(STDERR_FILENO, line, (size_t)length) < 0) break;
     }
     if (written < MOST) write_thing(&things.first[i], alike);
