@@ -1,5 +1,6 @@
 #include "core/order/watch.h"
 
+#include "core/diagnose/calls.h"
 #include "core/diagnose/order_notes.h"
 #include "core/diagnose/settings.h"
 #include "core/held/held.h"
@@ -76,7 +77,7 @@ static void end_watch(const struct watching *watching) {
 /* ---- host calls ---- */
 
 struct watched_call {
-  rill_host_fn fn;
+  rill_host_fn shown, fn; /* `fn` is called: the program's function `shown`, or what another observer put before it */
   void *user;
   uint64_t number;
 };
@@ -87,6 +88,7 @@ static void call_watched(void *user, rill_status status) {
   struct watching watching = begin_watch();
   rill__journal_call_start(journal, call.number);
   end_watch(&watching);
+  rill__call_is_of(call.shown);
   call.fn(call.user, status);
   watching = begin_watch();
   rill__journal_call_end(journal, call.number);
@@ -102,15 +104,19 @@ static rill_status watch_call(struct rill__observed *what) {
   const uint64_t number = rill__order_number();
   rill__journal_call_submit(journal, what->stream->number, number);
   end_watch(&watching);
-  *call = (struct watched_call){ what->host_call.fn, what->host_call.user, number };
-  what->host_call.fn = call_watched;
-  what->host_call.user = call;
+  const bool alone = what->host_call.through == NULL;
+  *call = (struct watched_call){ .shown = what->host_call.fn,
+                                 .fn = alone ? what->host_call.fn : what->host_call.through,
+                                 .user = alone ? what->host_call.user : what->host_call.through_user,
+                                 .number = number };
+  what->host_call.through = call_watched;
+  what->host_call.through_user = call;
   return RILL_OK;
 }
 
 static void drop_call(const struct rill__observed *what) {
-  if (what->host_call.fn != call_watched) return;
-  struct watched_call *const call = what->host_call.user;
+  if (what->host_call.through != call_watched) return;
+  struct watched_call *const call = what->host_call.through_user;
   const struct watching watching = begin_watch();
   rill__journal_call_end(journal, call->number);
   end_watch(&watching);

@@ -225,11 +225,21 @@ static void handler_of_the_program(int number) {
 }
 
 /* In a process of its own, without the handlers of a test. */
-static void crash_in_a_host_call(bool on_cpu) {
+static void crash_in_a_host_call(bool on_cpu, bool in_graph) {
   if (getenv("RILL_TEST_HANDLER") != NULL) (void)signal(SIGSEGV, handler_of_the_program);
   vendor_begin();
   assert_ok(rill_stream_create(on_cpu ? vendor.cpu : vendor.device, RILL_STREAM_OPTIONS(.label = "work"), &stream));
-  assert_ok(rill_stream_host_call(stream, store_at_null, NULL));
+  if (in_graph) {
+    rill_graph graph;
+    rill_graph_node node;
+    rill_graph_exec exec;
+    assert_ok(rill_graph_create(on_cpu ? vendor.cpu : vendor.device, &graph));
+    assert_ok(rill_graph_add_host_call(graph, NULL, 0, store_at_null, NULL, &node));
+    assert_ok(rill_graph_instantiate(graph, &exec));
+    assert_ok(rill_graph_launch(exec, stream));
+  } else {
+    assert_ok(rill_stream_host_call(stream, store_at_null, NULL));
+  }
   ignore(rill_stream_synchronize(stream));
 }
 
@@ -241,15 +251,16 @@ static void check_crash(const char *mode, const char *check, const char *handler
 
 static void a_crash_of_a_host_call_is_named(void) {
   static struct child child;
-  static const char *const modes[] = { "crash", "crash_on_cpu" };
+  static const char *const modes[] = { "crash", "crash_on_cpu", "crash_in_graph", "crash_on_cpu_in_graph" };
   if (CHECKED) return; /* a sanitizer has handlers of its own */
-  for (int i = 0; i < 2; i++) {
-    check_crash(modes[i], "RILL_CHECK=crash", NULL, &child);
+  for (int i = 0; i < 8; i++) {
+    check_crash(modes[i % 4], i < 4 ? "RILL_CHECK=crash" : "RILL_CHECK=crash,order", NULL, &child);
     assert_int_equal(child.signal, SIGSEGV);
     assert_in(child.output, "rill: RILL_CHECK=crash: host call ");
-    assert_in(child.output, " of stream \"work\" on ");
+    assert_in(child.output, "fault_diagnose+0x");
+    assert_in(child.output, i % 4 < 2 ? " of stream \"work\" on " : " of a graph, launched on stream \"work\" on ");
     assert_in(child.output, " crashed: SIGSEGV\n");
-    check_crash(modes[i], "RILL_CHECK=comm", NULL, &child);
+    check_crash(modes[i % 4], "RILL_CHECK=comm", NULL, &child);
     assert_int_equal(child.signal, SIGSEGV);
     assert_null(strstr(child.output, "crashed"));
   }
@@ -365,7 +376,7 @@ static void a_signal_prints_a_report(void) {
 int main(int argc, char **argv) {
   const bool crashes = argc > 1 && strncmp(argv[1], "crash", 5) == 0;
   if (crashes) {
-    crash_in_a_host_call(strcmp(argv[1], "crash_on_cpu") == 0);
+    crash_in_a_host_call(strstr(argv[1], "on_cpu") != NULL, strstr(argv[1], "in_graph") != NULL);
     return 0;
   }
 #define FAULTS "RILL_CHECK=faults"
