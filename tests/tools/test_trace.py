@@ -12,6 +12,11 @@ from tool_test import ToolTest
 PROGRAM, CUDA = os.environ["RILL_TRACED"], os.environ["RILL_FAKE_CUDA_DIR"]
 LIMITS, RANGES = os.environ["RILL_LIMITS"], os.environ["RILL_RANGES"]
 ROUNDS = 20
+LIMITS_SHOWN = {
+    "pageable": "copies of .* had pageable host memory", "one stream": "all copies and kernels were on one stream",
+    "in turn": "waited for each other in turn", "long host call": "host calls took", "null stream": "null stream",
+    "slow launches": "idle for .* until the next one was launched",
+}
 
 
 def bar(kind, name, track, begin, time, **args):
@@ -118,24 +123,18 @@ class Trace(ToolTest):
                                      LD_PRELOAD=os.path.join(RANGES, f"fake_{name}.so"), NVTX_INJECTION64_PATH=injected)
                 self.assertEqual((done.returncode, done.stderr), (0, said))
 
-    LIMITS_SHOWN = {
-        "pageable": "copies of .* had pageable host memory", "one stream": "all copies and kernels were on one stream",
-        "in turn": "waited for each other in turn", "long host call": "host calls took", "null stream": "null stream",
-        "slow launches": "idle for .* until the next one was launched",
-    }
-
     def limits_of(self, program, **variables):
         """The names of all limits in the summary of a program."""
         text = self.succeed("trace", "-o", "t.json", "--summary", "--", LIMITS, program, **variables)
         lines = text.partition("why not faster:\n")[2].splitlines()
-        return [name for line in lines for name, shown in self.LIMITS_SHOWN.items() if re.search(shown, line)] + [
+        return [name for line in lines for name, shown in LIMITS_SHOWN.items() if re.search(shown, line)] + [
             line for line in lines if not line.startswith("- ")
         ]
 
     def test_limits_of_programs(self):
         """Each limit is found in a program that has it, and not in one that does without."""
         cpu, cuda = {"RILL_DEVICE": "cpu", "RILL_CPU_WORKERS": "2"}, {"RILL_DEVICE": "cuda:0", "LD_LIBRARY_PATH": CUDA}
-        for limit in self.LIMITS_SHOWN:
+        for limit in LIMITS_SHOWN:
             variables = cuda if limit in ("pageable", "null stream") else cpu
             with self.subTest(limit=limit):
                 self.assertEqual(self.limits_of(limit, **variables), [limit])
