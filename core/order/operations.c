@@ -47,6 +47,7 @@ struct rill__order_op *rill__order_op_of(const struct rill__stream *stream, cons
   op->what = what;
   op->size = size;
   op->stream = stream != NULL ? stream->number : 0;
+  op->tag = stream != NULL && stream->base.device->backend->has_later_users != NULL;
   copy_label(op->label, sizeof op->label, stream != NULL ? stream->base.label : NULL);
   copy_label(op->name, sizeof op->name, name);
   return op;
@@ -116,8 +117,8 @@ struct rows {
 /* Returns true if a node of a graph uses memory that rill allocated when the node was added, and that no allocation
  * contains any more.  Pinned memory is left out, because the program may own it (rill_host_register). */
 static bool has_been_freed(const struct noted *noted, const struct rows *rows, const void *p) {
-  const bool allocated = rows->kind == RILL_MEMORY_DEVICE || rows->kind == RILL_MEMORY_MANAGED ||
-                         rows->kind == RILL__MEMORY_PEER;
+  const bool allocated =
+      rows->kind == RILL_MEMORY_DEVICE || rows->kind == RILL_MEMORY_MANAGED || rows->kind == RILL__MEMORY_PEER;
   return noted->in_graph && allocated && rill__ranges_find(p) == NULL;
 }
 

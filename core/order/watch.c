@@ -1,5 +1,6 @@
 #include "core/order/watch.h"
 
+#include "core/device/backends.h"
 #include "core/diagnose/calls.h"
 #include "core/diagnose/order_notes.h"
 #include "core/diagnose/settings.h"
@@ -30,8 +31,24 @@ void rill__order_after_fork(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Returns true if code that was loaded since may have synchronized by itself with work of a vendor's device.  From then
+ * on, such code counts as present. */
+static bool have_others_come(void) {
+  const struct rill__backend *backend;
+  for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
+    if (backend->has_later_users == NULL || !backend->has_later_users()) continue;
+    atomic_store(&rill__vendor_is_shared, true);
+    return true;
+  }
+  return false;
+}
+
+/* An operation whose device others may use has the tag 1. */
 static void report_finding(void *user, const struct rill__order_finding *finding) {
-  if (finding->certain || tells_all) rill__order_describe(user, finding);
+  struct rill__order_finding said = *finding;
+  const bool by_driver = finding->later->tag != 0 || (finding->earlier != NULL && finding->earlier->tag != 0);
+  if (said.certain && !said.after_free && by_driver && have_others_come()) said.certain = false;
+  if (said.certain || tells_all) rill__order_describe(user, &said);
 }
 
 /* Enters an epoch if the caller is in none, so that everything found in the map of memory stays valid until the end. */
