@@ -45,6 +45,7 @@ static struct thing *add_thing(struct things *things, const char *what, const ch
 }
 
 static void add_live_guard(const struct rill__guard *guard, void *user) {
+  if (guard->of_graph) return;
   const char *const what = guard->imported ? "imported memory" : rill__memory_kind_name(guard->kind);
   struct thing *const thing = add_thing(user, what, guard->label, &guard->origin);
   if (thing != NULL) thing->bytes = guard->size;

@@ -150,6 +150,37 @@ static void finds_stores_beside_pool_memory(void) {
   assert_ok(rill_pool_release(pool));
 }
 
+/* Memory of a held stream, and of a graph: nothing has used it before. */
+static void finds_stores_of_held_work_and_graphs(void) {
+  rill_stream held = new_stream("held"), captured = new_stream("captured");
+  rill_event event = new_event("event");
+  rill_pool pool;
+  rill_graph graph;
+  rill_graph_exec exec;
+  char *p, *q;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool)); /* whose memory is new */
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_pool_alloc_async(pool, held, 1000, (void **)&p));
+  store(held, p + 1000, 1);
+  assert_ok(rill_stream_record_event(new_stream("other"), event, 0));
+  assert_found(rill_stream_synchronize(held));
+  assert_says("past the end, from offset 1000 on, of 1000 bytes");
+  assert_ok(rill_free_async(held, p));
+  assert_ok(rill_stream_capture_begin(captured, RILL_CAPTURE_RELAXED));
+  assert_ok(rill_pool_alloc_async(pool, captured, 2000, (void **)&q));
+  store(captured, q - 4, 1);
+  assert_ok(rill_stream_capture_end(captured, &graph));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  assert_ok(rill_device_synchronize(dut.device)); /* nothing has run */
+  assert_ok(rill_graph_launch(exec, captured));
+  assert_found(rill_stream_synchronize(captured));
+  assert_says("before the start, from offset -4 on, of 2000 bytes");
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_pool_release(pool));
+  assert_ok(rill_device_synchronize(dut.device));
+}
+
 static void reports_several_at_once(void) {
   rill_error error = RILL_ERROR_INIT;
   char *p[3];
@@ -491,6 +522,7 @@ int main(int argc, char **argv) {
                                        TEST(finds_additions),
                                        TEST(finds_what_a_host_call_wrote),
                                        TEST(finds_stores_beside_pool_memory),
+                                       TEST(finds_stores_of_held_work_and_graphs),
                                        TEST(reports_several_at_once),
                                        TEST(finds_use_after_free_async),
                                        TEST(finds_use_after_free),
