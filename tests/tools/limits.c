@@ -30,7 +30,8 @@ static _Atomic unsigned *flags; /* pinned: the kernel has come to its wait, and 
 static void copy(void) { TRY(rill_copy_async(copies, x, pinned, COUNT * sizeof *x)); }
 
 static void compute(int count) {
-  const rill_launch launch = rill_launch_1d((uint64_t)count, 256);
+  rill_launch launch = rill_launch_1d((uint64_t)count, 256);
+  launch.label = "step";
   TRY(increment_all_launch(kernels, &launch, count, x));
 }
 

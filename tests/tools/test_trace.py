@@ -123,6 +123,11 @@ class Trace(ToolTest):
                                      LD_PRELOAD=os.path.join(RANGES, f"fake_{name}.so"), NVTX_INJECTION64_PATH=injected)
                 self.assertEqual((done.returncode, done.stderr), (0, said))
 
+    def test_labels_reach_a_library(self):
+        done = self.run_tool("trace", "-o", "t.json", "--", LIMITS, "one stream", RILL_DEVICE="cpu",
+                             LD_PRELOAD=os.path.join(RANGES, "fake_roctx.so"))
+        self.assertEqual((done.returncode, done.stderr), (0, "push step\npop\n" * 10))
+
     def limits_of(self, program, **variables):
         """The names of all limits in the summary of a program."""
         text = self.succeed("trace", "-o", "t.json", "--summary", "--", LIMITS, program, **variables)
