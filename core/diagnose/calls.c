@@ -3,6 +3,8 @@
 #include "core/diagnose/waits.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,22 +76,48 @@ bool rill__call_own(struct rill__host_call_seen *out) {
   return call != NULL && rill__call_at((size_t)(call - places), out);
 }
 
+/* ---- functions ---- */
+
+struct sought_function {
+  uint64_t address;
+  struct rill__function_name *name;
+};
+
+static int find_function(struct dl_phdr_info *info, size_t size, void *data) {
+  const struct sought_function *const sought = data;
+  const uint64_t offset = sought->address - info->dlpi_addr;
+  (void)size;
+  for (size_t i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *const segment = &info->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || offset - segment->p_vaddr >= segment->p_memsz) continue;
+    const char *const path = info->dlpi_name[0] != '\0' ? info->dlpi_name : program_invocation_name;
+    const size_t length = strlen(path), most = 120; /* the end of a long path tells more */
+    (void)snprintf(sought->name->text, sizeof sought->name->text, "%s+0x%llx",
+                   length > most ? path + length - most : path, (unsigned long long)offset);
+    return 1;
+  }
+  return 0;
+}
+
 struct rill__function_name rill__function_name(uint64_t address) {
   struct rill__function_name name;
-  const void *const function = (const void *)(uintptr_t)address;
-  Dl_info info;
-  if (dladdr(function, &info) == 0 || info.dli_fname == NULL) {
-    (void)snprintf(name.text, sizeof name.text, "0x%llx", (unsigned long long)address);
-  } else if (info.dli_sname != NULL && info.dli_saddr == function) {
-    (void)snprintf(name.text, sizeof name.text, "%.80s", info.dli_sname);
-  } else {
-    const char *const path = info.dli_fname;
-    const size_t length = strlen(path), most = 120; /* the end of a long path tells more */
-    (void)snprintf(name.text, sizeof name.text, "%s+0x%llx", length > most ? path + length - most : path,
-                   (unsigned long long)(address - (uintptr_t)info.dli_fbase));
-  }
+  struct sought_function sought = { address, &name };
+  (void)snprintf(name.text, sizeof name.text, "0x%llx", (unsigned long long)address);
+  (void)dl_iterate_phdr(find_function, &sought);
   return name;
 }
+
+struct rill__function_name rill__function_symbol(uint64_t address) {
+  const void *const function = (const void *)(uintptr_t)address;
+  struct rill__function_name name;
+  Dl_info info;
+  if (dladdr(function, &info) == 0 || info.dli_sname == NULL || info.dli_saddr != function)
+    return rill__function_name(address);
+  (void)snprintf(name.text, sizeof name.text, "%.80s", info.dli_sname);
+  return name;
+}
+
+/* ---- calls ---- */
 
 /* Changes only `fn`, which is a single word. */
 void rill__call_is_of(rill_host_fn fn) {

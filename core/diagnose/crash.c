@@ -144,7 +144,7 @@ static void note_graph_call(const struct rill__observed *what, rill_host_fn fn) 
     call->stream = stream;
     (void)snprintf(call->text, sizeof call->text,
                    "rill: RILL_CHECK=crash: host call %s of a graph, launched on %s on %s, crashed: ",
-                   rill__function_name(address).text, rill__name_of(&what->stream->base).text, what->device->name);
+                   rill__function_symbol(address).text, rill__name_of(&what->stream->base).text, what->device->name);
     if (!atomic_compare_exchange_weak(&graph_calls, &first, call)) continue;
     RILL_ASSERT(find_graph_call(call->next, address, stream) == NULL, "a function and a stream have one entry");
     atomic_fetch_add(&count, 1);
@@ -172,7 +172,7 @@ static rill_status guard_call(struct rill__observed *what) {
   call->fn = what->host_call.fn;
   call->user = what->host_call.user;
   (void)snprintf(call->text, sizeof call->text, "rill: RILL_CHECK=crash: host call %s of %s on %s crashed: ",
-                 rill__function_name(rill__function_address(call->fn)).text, rill__name_of(&what->stream->base).text,
+                 rill__function_symbol(rill__function_address(call->fn)).text, rill__name_of(&what->stream->base).text,
                  what->device->name);
   what->host_call.through = run_guarded;
   what->host_call.through_user = what->host_call.guarded = call;
