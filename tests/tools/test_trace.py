@@ -82,7 +82,8 @@ class Trace(ToolTest):
 
     def check_memory_of(self, drawing):
         """The area begins and ends at its lower edge: the program has freed everything."""
-        corners = [tuple(map(float, c.split(","))) for c in re.search('<polygon points="([^"]*)"', drawing).group(1).split()]
+        (points,) = re.findall('<polygon points="([^"]*)"', drawing)
+        corners = [tuple(map(float, corner.split(","))) for corner in points.split()]
         self.assertEqual([x for x, _ in corners], sorted(x for x, _ in corners))
         heights = [y for _, y in corners]
         self.assertEqual((heights[0], heights[-2]), (max(heights), max(heights)))
