@@ -8,7 +8,7 @@ enum { SEARCHED_MOST = 64 << 20 }; /* larger segments contain kernels */
 
 /* The objects that were loaded when rill had opened the library.  Written once, in the search for devices. */
 static struct {
-  ElfW(Addr) * addresses;
+  uintptr_t *addresses;
   size_t count, room;
 } known;
 
@@ -60,7 +60,7 @@ static bool is_part_of_driver(const char *path) {
   return false;
 }
 
-static bool was_known(ElfW(Addr) address) {
+static bool was_known(uintptr_t address) {
   for (size_t i = 0; i < known.count; i++) {
     if (known.addresses[i] == address) return true;
   }
