@@ -540,6 +540,9 @@ struct rill__backend {
   const struct rill__kernel_table *kernel;
   const struct rill__graph_table *graph; /* NULL: the backend has no graphs */
   struct rill__dlpack dlpack;
+  /* Optional: returns true if code that the process loaded after the search for devices may use the vendor's library
+   * by itself.  Called by one thread at a time. */
+  bool (*has_later_users)(void);
   /* Optional: called around fork, on the forking thread.  after_in_child makes the backend usable again, or leaves its
    * devices lost. */
   void (*before_fork)(void);

@@ -63,10 +63,18 @@ static void explain_calls(uint64_t stream, const char *before, const char *after
   struct rill__host_call_seen call;
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
     if (!rill__call_at(i, &call) || call.stream != stream) continue;
-    rill__text_add(text, "%sthe host call of the function at 0x%llx%s has been running for %.1f s%s", before,
-                   (unsigned long long)call.fn, stream == 0 ? ", a node of a graph," : "", seconds_since(call.since),
-                   after);
+    rill__text_add(text, "%sthe host call of the function %s%s has been running for %.1f s%s", before,
+                   rill__function_name(call.fn).text, stream == 0 ? ", a node of a graph," : "",
+                   seconds_since(call.since), after);
   }
+}
+
+/* Returns true if a graph that was launched on the stream may be running. */
+static bool has_graph(uint64_t id, const struct rill__operation_list *list) {
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->items[i].stream == id && list->items[i].kind == RILL__OBSERVED_GRAPH) return true;
+  }
+  return false;
 }
 
 /* Describes one stream.  Call it inside an epoch. */
@@ -127,6 +135,7 @@ void rill__explain_stream(struct rill__stream *stream, struct rill__text *text) 
   const bool entered = begin_epoch();
   rill__operations_pending(stream->base.device, &list);
   explain_one(stream, &list, text);
+  if (has_graph(stream->base.id, &list)) explain_calls(0, "", "\n", text);
   explain_waits(stream->base.id, 0, text);
   rill__operations_free(&list);
   end_epoch(entered);

@@ -74,18 +74,14 @@ static struct comm_op gather(const struct comm_op *op, uint64_t number) {
 }
 
 struct record_text {
-  char text[192];
+  char text[224];
 };
 
 static struct record_text describe(const struct record *record, uint32_t rank, uint32_t ranks) {
   struct record_text made;
-  char more[64] = "";
-  if (record->kind != COMM_SEND && record->kind != COMM_RECEIVE) {
-    (void)snprintf(more, sizeof more, ", op %u, root %u", (unsigned)record->op, (unsigned)record->root);
-  }
-  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u (operation %llu) of %llu elements, type %u%s",
+  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u (operation %llu) of %s",
                  comm_kind_name(record->kind), rank, ranks, (unsigned long long)record->number,
-                 (unsigned long long)record->count, (unsigned)record->type, more);
+                 comm_arguments(record->kind, record->count, record->type, record->op, record->root).text);
   return made;
 }
 

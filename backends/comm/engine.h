@@ -163,10 +163,34 @@ static inline bool comm_is_message(const struct comm_op *op) {
   return op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
 }
 
+static inline const char *comm_type_name(uint64_t type) {
+  static const char *const names[] = { "?",      "int8", "uint8", "int32",  "uint32",  "int64",
+                                       "uint64", "half", "float", "double", "bfloat16" };
+  return names[type <= RILL_COMM_BFLOAT16 ? type : 0];
+}
+
+static inline const char *comm_operator_name(uint64_t op) {
+  static const char *const names[] = { "?", "sum", "product", "max", "min", "average" };
+  return names[op <= RILL_COMM_AVERAGE ? op : 0];
+}
+
 /* An operation as reports name it: "send of rank 2 of 4 to rank 3 (operation 7)". */
 struct comm_op_text {
   char text[112];
 };
+
+/* The arguments that the ranks of an operation must have in common: "5 elements of float, sum, root 0". */
+static inline struct comm_op_text comm_arguments(uint64_t kind, uint64_t count, uint64_t type, uint64_t op,
+                                                 uint64_t root) {
+  struct comm_op_text made;
+  const bool reduces = kind == COMM_ALL_REDUCE || kind == COMM_REDUCE || kind == COMM_REDUCE_SCATTER;
+  char more[32] = "";
+  if (kind == COMM_REDUCE || kind == COMM_BROADCAST) (void)snprintf(more, sizeof more, ", root %u", (unsigned)root);
+  (void)snprintf(made.text, sizeof made.text, "%llu element%s of %s%s%s%s", (unsigned long long)count,
+                 count == 1 ? "" : "s", comm_type_name(type), reduces ? ", " : "",
+                 reduces ? comm_operator_name(op) : "", more);
+  return made;
+}
 static inline struct comm_op_text comm_describe(const struct comm_op *op) {
   struct comm_op_text made;
   const enum comm_kind kind = op->number != 0 ? op->kind : op->for_kind;

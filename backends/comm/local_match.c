@@ -94,15 +94,13 @@ void rill__comm_local_part_changed(struct comm_part *part) {
 /* ---- comparison ---- */
 
 struct arguments_text {
-  char text[160];
+  char text[240];
 };
 
 static struct arguments_text describe(const struct comm_op *op) {
   struct arguments_text made;
-  char more[64] = "";
-  if (!comm_is_message(op)) (void)snprintf(more, sizeof more, ", op %u, root %u", op->op, op->peer);
-  (void)snprintf(made.text, sizeof made.text, "%s of %zu elements, type %u%s", comm_describe(op).text, op->count,
-                 op->type, more);
+  (void)snprintf(made.text, sizeof made.text, "%s of %s", comm_describe(op).text,
+                 comm_arguments(op->kind, op->count, op->type, op->op, op->peer).text);
   return made;
 }
 

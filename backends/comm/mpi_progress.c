@@ -109,9 +109,9 @@ static void match_message(struct work *work, uint64_t round) {
       code = MPI_Imrecv(op->dst, (int)op->count, rill__comm_mpi_type(type), &message, &work->request);
       if (code == MPI_SUCCESS) return;
     } else {
-      (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
-                            "%s of %zu elements, type %u, does not match what rank %u sent: %d elements, type %u",
-                            comm_describe(op).text, op->count, op->type, op->peer, sent, type);
+      (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "%s of %s does not match what rank %u sent: %s",
+                            comm_describe(op).text, comm_arguments(op->kind, op->count, op->type, 0, 0).text, op->peer,
+                            comm_arguments(op->kind, (uint64_t)sent, type, 0, 0).text);
       break_joined(work);
       return;
     }

@@ -139,7 +139,7 @@ static const char *place_allocation(const struct cpu_accessible *accessible, uin
       (void)snprintf(words, sizeof words, "in %s, of a device whose memory %s cannot access", describe_place(out, text),
                      accessible->device->name);
       return words;
-    default: return "no memory is allocated";
+    default: return "no memory is allocated there, or it has been freed";
   }
 }
 

@@ -17,6 +17,7 @@
 /* ---- libraries and symbols, by name only ---- */
 
 #define GPU_LIBRARIES "libcuda.so.1"
+#define GPU_OWN_LIBRARIES "libcuda.so", "libnvidia-", "libnvrtc"
 #define GPU_OTHER_LIBRARIES
 #define GPU_FOLDER_VARIABLES
 #define GPU_FOLDERS NULL

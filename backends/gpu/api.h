@@ -16,6 +16,8 @@
 #define gpu_library_path GPU_NAME(library_path)
 #define gpu_was_loaded GPU_NAME(was_loaded)
 #define gpu_library_beside GPU_NAME(library_beside)
+#define gpu_users_note GPU_NAME(users_note)
+#define gpu_has_later_users GPU_NAME(has_later_users)
 #define gpu_rtc GPU_NAME(rtc)
 #define gpu_rtc_load GPU_NAME(rtc_load)
 
@@ -57,6 +59,11 @@ struct gpu_places {
  * loader's messages. */
 void *gpu_library_open(const struct gpu_places *places, char *why, size_t size);
 extern bool gpu_was_loaded; /* true if the process had loaded it before */
+
+/* Notes the objects of the process, when the library is open. */
+void gpu_users_note(void);
+/* Returns true if an object that was loaded later uses the library.  Not thread safe. */
+bool gpu_has_later_users(void);
 
 /* Returns the path of an open library, as the loader opened it. */
 const char *gpu_library_path(void *library);

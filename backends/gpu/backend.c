@@ -29,5 +29,6 @@ const struct rill__backend gpu_backend = {
   .kernel = &gpu_kernel_table,
   .graph = &gpu_graph_table,
   .dlpack = GPU_DLPACK,
+  .has_later_users = gpu_has_later_users,
   .after_fork_in_child = gpu_after_fork_in_child,
 };

@@ -34,6 +34,7 @@ static uint32_t gpu_count_devices(char *why, size_t why_size) {
     return 0;
   }
   if (gpu_was_loaded) atomic_store(&rill__vendor_is_shared, true);
+  gpu_users_note();
   int number = 0;
   gpu_result result = GPU_CALL(init, (0));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.init);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 void rill__trace_start(void) {
-  const char *const option = getenv("RILL_TRACE");
+  const char *const option = secure_getenv("RILL_TRACE");
   const bool traced = option != NULL && option[0] != '\0' && strcmp(option, "0") != 0;
   if (traced) rill__calls_watch(RILL__CALLS_TRACED, true);
 }

@@ -24,6 +24,19 @@ struct rill__host_call_seen {
 /* Sets the function of the call that the thread is running, if it differs from the one that the backend received. */
 void rill__call_is_of(rill_host_fn fn);
 
+/* Returns the call that the thread is running; false if there is none.  May be called by a signal handler. */
+bool rill__call_own(struct rill__host_call_seen *out);
+
+/* Names of functions.  rill__function_name returns the file and the address for addr2line, and waits for no thread that
+ * is loading a library, so reports of hangs may call it.  rill__function_symbol returns the symbol of a function that
+ * the program exports, and otherwise the same. */
+struct rill__function_name {
+  char text[160];
+};
+uint64_t rill__function_address(rill_host_fn fn);
+struct rill__function_name rill__function_name(uint64_t address);
+struct rill__function_name rill__function_symbol(uint64_t address);
+
 /* Returns the call running in a place, from 0 to RILL__CALL_PLACES - 1; false if there is none. */
 enum { RILL__CALL_PLACES = 64 };
 bool rill__call_at(size_t place, struct rill__host_call_seen *out);

@@ -2,8 +2,8 @@
  * handler runs, or the process ends as it would have.
  *
  * The line is prepared when the call is submitted, so the handler only needs write(2).  A handler that the program
- * installs later runs first, and should pass on signals that it does not handle.  Host calls in nodes of a graph are
- * reported as such, without a name.
+ * installs later runs first, and should pass on signals that it does not handle.  For a host call of a graph, the line
+ * names the function and the stream of its last launch that was new to rill.
  */
 #ifndef RILL_CORE_DIAGNOSE_CRASH_H
 #define RILL_CORE_DIAGNOSE_CRASH_H

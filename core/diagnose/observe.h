@@ -60,6 +60,7 @@ struct rill__observed {
       void *user;
       rill_host_fn through; /* set by an observer: passed to the driver instead of fn, and calls fn; NULL: none */
       void *through_user;
+      void *guarded; /* of core/diagnose/crash.c */
     } host_call;
     struct {
       struct rill__event *event; /* the event that the driver receives, which is a mark if the record was held */

@@ -1,5 +1,7 @@
 #include "core/diagnose/report.h"
 
+#include "core/diagnose/calls.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -190,7 +192,9 @@ void rill__operation_describe(struct rill__text *text, const struct rill__operat
     case RILL__OBSERVED_PREFETCH:
       rill__text_add(text, "prefetch of %llu bytes at 0x%llx", subject, (unsigned long long)operation->words[0]);
       return;
-    case RILL__OBSERVED_HOST_CALL: rill__text_add(text, "host call of the function at 0x%llx", subject); return;
+    case RILL__OBSERVED_HOST_CALL:
+      rill__text_add(text, "host call of the function %s", rill__function_name(subject).text);
+      return;
     case RILL__OBSERVED_RECORD: describe_record(text, subject); return;
     case RILL__OBSERVED_WAIT: describe_wait(text, operation); return;
     case RILL__OBSERVED_NOTE: describe_note(text, operation); return;

@@ -45,6 +45,7 @@ static struct thing *add_thing(struct things *things, const char *what, const ch
 }
 
 static void add_live_guard(const struct rill__guard *guard, void *user) {
+  if (guard->of_graph) return;
   const char *const what = guard->imported ? "imported memory" : rill__memory_kind_name(guard->kind);
   struct thing *const thing = add_thing(user, what, guard->label, &guard->origin);
   if (thing != NULL) thing->bytes = guard->size;
@@ -122,7 +123,9 @@ static void write_leaks(struct rill__device *device) {
     alike = count_equal(&things, i);
     if (i == 0) {
       const int length =
-          snprintf(line, sizeof line, "rill: %s: %zu not released at exit:\n", device->name, things.count);
+          snprintf(line, sizeof line,
+                   "rill: %s: %zu not released at exit (addr2line -fe PROGRAM 0xOFFSET prints the line of a call):\n",
+                   device->name, things.count);
       if (write(STDERR_FILENO, line, (size_t)length) < 0) break;
     }
     if (written < MAX_LINES) write_thing(&things.first[i], alike);

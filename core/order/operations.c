@@ -47,6 +47,7 @@ struct rill__order_op *rill__order_op_of(const struct rill__stream *stream, cons
   op->what = what;
   op->size = size;
   op->stream = stream != NULL ? stream->number : 0;
+  op->tag = stream != NULL && stream->base.device->backend->has_later_users != NULL;
   copy_label(op->label, sizeof op->label, stream != NULL ? stream->base.label : NULL);
   copy_label(op->name, sizeof op->name, name);
   return op;
@@ -108,13 +109,26 @@ static struct rill__order_range *note_range(struct noted *noted, const struct ri
 /* Rows in slices.  passing: the rows are read before the call returns. */
 struct rows {
   const void *p;
+  uint32_t kind; /* of the memory, when the operation was made */
   size_t width, height, depth, pitch, slice_pitch;
   bool write, passing;
 };
 
+/* Returns true if a node of a graph uses memory that rill allocated when the node was added, and that no allocation
+ * contains any more.  Pinned memory is left out, because the program may own it (rill_host_register). */
+static bool has_been_freed(const struct noted *noted, const struct rows *rows, const void *p) {
+  const bool allocated =
+      rows->kind == RILL_MEMORY_DEVICE || rows->kind == RILL_MEMORY_MANAGED || rows->kind == RILL__MEMORY_PEER;
+  return noted->in_graph && allocated && rill__ranges_find(p) == NULL;
+}
+
 static void note_bytes(struct noted *noted, const struct rows *rows, const void *p, size_t size, bool vague) {
   struct rill__order_range range;
   if (!rill__order_find(noted->stream, p, size, rows->write, &range)) return;
+  if (has_been_freed(noted, rows, p)) {
+    range.freed = true;
+    range.vague = is_used_by_others(noted->stream, NULL); /* other code may have allocated the same addresses */
+  }
   range.vague |= vague;
   range.passing = rows->passing;
   (void)note_range(noted, &range);
@@ -208,6 +222,7 @@ static void note_launch(struct noted *noted, const struct rill__launch *launch) 
 
 static void note_copy(struct noted *noted, const struct rill__copy_3d *copy) {
   struct rows rows = { .p = copy->src,
+                       .kind = copy->src_kind,
                        .width = copy->width,
                        .height = copy->height,
                        .depth = copy->depth,
@@ -216,6 +231,7 @@ static void note_copy(struct noted *noted, const struct rill__copy_3d *copy) {
                        .passing = copy->src_kind == RILL_MEMORY_UNKNOWN && !noted->in_graph };
   note_rows(noted, &rows);
   rows.p = copy->dst;
+  rows.kind = copy->dst_kind;
   rows.pitch = copy->dst_pitch;
   rows.slice_pitch = copy->dst_slice_pitch;
   rows.write = true;
@@ -225,6 +241,7 @@ static void note_copy(struct noted *noted, const struct rill__copy_3d *copy) {
 
 static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
   const struct rows rows = { .p = fill->dst,
+                             .kind = fill->dst_kind,
                              .width = fill->width * fill->pattern_size,
                              .height = fill->height,
                              .depth = 1,
@@ -260,8 +277,21 @@ static void begin_noted(struct noted *noted, const struct rill__stream *stream, 
 
 /* ---- graphs ---- */
 
-static void submit_step(struct rill__journal *journal, const struct rill__stream *stream, uint64_t timeline,
+/* The lines into which the steps of a graph are divided.  A step continues the line of one of its predecessors, if no
+ * other step continues that line yet, and waits for the other predecessors. The stream itself is the first line. */
+struct lines {
+  const struct rill__stream *stream;
+  uint64_t *of;     /* the timeline of each step */
+  bool *followed;   /* for each step */
+  uint64_t event;   /* event of step 0; the event of step i is i more */
+  uint64_t began;   /* an event that stands for the work before the launch */
+  bool first_taken; /* the stream's own timeline is used */
+  bool held;        /* the launch was held, so memory may have been freed after it */
+};
+
+static void submit_step(struct rill__journal *journal, const struct lines *lines, uint64_t timeline,
                         const struct rill__operation *operation) {
+  const struct rill__stream *const stream = lines->stream;
   struct noted noted;
   struct rill__order_op *op = NULL;
   begin_noted(&noted, stream, timeline, true);
@@ -291,19 +321,8 @@ static void submit_step(struct rill__journal *journal, const struct rill__stream
     case RILL_NODE_EVENT_WAIT: rill__journal_wait(journal, timeline, operation->event->base.id); return;
     default: return;
   }
-  forward_to_engine(journal, &noted, op, false, 0);
+  forward_to_engine(journal, &noted, op, lines->held, 0);
 }
-
-/* The lines into which the steps of a graph are divided.  A step continues the line of one of its predecessors, if no
- * other step continues that line yet, and waits for the other predecessors. The stream itself is the first line. */
-struct lines {
-  const struct rill__stream *stream;
-  uint64_t *of;     /* the timeline of each step */
-  bool *followed;   /* for each step */
-  uint64_t event;   /* event of step 0; the event of step i is i more */
-  uint64_t began;   /* an event that stands for the work before the launch */
-  bool first_taken; /* the stream's own timeline is used */
-};
 
 static uint64_t choose_line(struct rill__journal *journal, struct lines *lines, const struct rill__step *step) {
   for (uint32_t i = 0; i < step->after_count; i++) {
@@ -330,7 +349,7 @@ static void submit_steps(struct rill__journal *journal, struct lines *lines, con
     for (uint32_t j = 0; j < step->after_count; j++) {
       if (lines->of[step->after[j]] != timeline) rill__journal_wait(journal, timeline, lines->event + step->after[j]);
     }
-    submit_step(journal, lines->stream, timeline, step->operation);
+    submit_step(journal, lines, timeline, step->operation);
     rill__journal_record(journal, timeline, lines->event + i);
   }
   for (uint32_t i = 0; i < exec->count; i++) {
@@ -344,8 +363,8 @@ static void submit_steps(struct rill__journal *journal, struct lines *lines, con
 
 /* Submits the steps of a launch.  A launch comes after earlier launches of the same object, on any stream. */
 static void submit_graph_launch(struct rill__journal *journal, const struct rill__stream *stream,
-                                const struct rill__graph_exec *exec) {
-  struct lines lines = { .stream = stream };
+                                const struct rill__graph_exec *exec, bool held) {
+  struct lines lines = { .stream = stream, .held = held };
   lines.of = calloc((size_t)exec->count + 1, sizeof *lines.of);
   lines.followed = calloc((size_t)exec->count + 1, sizeof *lines.followed);
   if (lines.of != NULL && lines.followed != NULL) {
@@ -384,7 +403,7 @@ void rill__order_notify(struct rill__journal *journal, const struct rill__observ
       note_fill(&noted, &what->fill);
       op = rill__order_op_of(stream, "fill", NULL, what->fill.width * what->fill.height * what->fill.pattern_size);
       break;
-    case RILL__OBSERVED_GRAPH: submit_graph_launch(journal, stream, what->exec); return;
+    case RILL__OBSERVED_GRAPH: submit_graph_launch(journal, stream, what->exec, what->held); return;
     default: return;
   }
   forward_to_engine(journal, &noted, op, what->held, what->kind == RILL__OBSERVED_LAUNCH ? what->token : 0);

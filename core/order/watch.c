@@ -1,5 +1,7 @@
 #include "core/order/watch.h"
 
+#include "core/device/backends.h"
+#include "core/diagnose/calls.h"
 #include "core/diagnose/order_notes.h"
 #include "core/diagnose/settings.h"
 #include "core/held/held.h"
@@ -29,8 +31,24 @@ void rill__order_after_fork(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Returns true if code that was loaded since may have synchronized by itself with work of a vendor's device.  From then
+ * on, such code counts as present. */
+static bool have_others_come(void) {
+  const struct rill__backend *backend;
+  for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
+    if (backend->has_later_users == NULL || !backend->has_later_users()) continue;
+    atomic_store(&rill__vendor_is_shared, true);
+    return true;
+  }
+  return false;
+}
+
+/* An operation whose device others may use has the tag 1. */
 static void report_finding(void *user, const struct rill__order_finding *finding) {
-  if (finding->certain || tells_all) rill__order_describe(user, finding);
+  struct rill__order_finding said = *finding;
+  const bool by_driver = finding->later->tag != 0 || (finding->earlier != NULL && finding->earlier->tag != 0);
+  if (said.certain && !said.after_free && by_driver && have_others_come()) said.certain = false;
+  if (said.certain || tells_all) rill__order_describe(user, &said);
 }
 
 /* Enters an epoch if the caller is in none, so that everything found in the map of memory stays valid until the end. */
@@ -75,7 +93,7 @@ static void end_watch(const struct watching *watching) {
 /* ---- host calls ---- */
 
 struct watched_call {
-  rill_host_fn fn;
+  rill_host_fn shown, fn; /* `fn` is called: the program's function `shown`, or what another observer put before it */
   void *user;
   uint64_t number;
 };
@@ -86,6 +104,7 @@ static void call_watched(void *user, rill_status status) {
   struct watching watching = begin_watch();
   rill__journal_call_start(journal, call.number);
   end_watch(&watching);
+  rill__call_is_of(call.shown);
   call.fn(call.user, status);
   watching = begin_watch();
   rill__journal_call_end(journal, call.number);
@@ -101,15 +120,19 @@ static rill_status watch_call(struct rill__observed *what) {
   const uint64_t number = rill__order_number();
   rill__journal_call_submit(journal, what->stream->number, number);
   end_watch(&watching);
-  *call = (struct watched_call){ what->host_call.fn, what->host_call.user, number };
-  what->host_call.fn = call_watched;
-  what->host_call.user = call;
+  const bool alone = what->host_call.through == NULL;
+  *call = (struct watched_call){ .shown = what->host_call.fn,
+                                 .fn = alone ? what->host_call.fn : what->host_call.through,
+                                 .user = alone ? what->host_call.user : what->host_call.through_user,
+                                 .number = number };
+  what->host_call.through = call_watched;
+  what->host_call.through_user = call;
   return RILL_OK;
 }
 
 static void drop_call(const struct rill__observed *what) {
-  if (what->host_call.fn != call_watched) return;
-  struct watched_call *const call = what->host_call.user;
+  if (what->host_call.through != call_watched) return;
+  struct watched_call *const call = what->host_call.through_user;
   const struct watching watching = begin_watch();
   rill__journal_call_end(journal, call->number);
   end_watch(&watching);

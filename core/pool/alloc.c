@@ -189,6 +189,7 @@ static void drop_graph_memory(struct rill__payload *payload) {
   struct rill__segment *const segment = block->segment;
   struct rill__pool *pool = segment->pool;
   (void)rill__segment_claim(segment, (uintptr_t)memory->begins, &block);
+  rill__block_drop_guard(block);
   rill__pool_lock(pool);
   rill__block_end(block);
   rill__block_name(pool, block, &pool->complete, 0);
@@ -225,10 +226,15 @@ static rill_status take_graph_memory(struct rill__pool *pool, struct rill__strea
 }
 
 static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *stream,
-                                  const struct rill__request *request, void **out, bool *taken) {
+                                  const struct rill__request *request, struct rill__guard **guard, void **out,
+                                  bool *taken) {
   struct graph_memory *memory = NULL;
   struct rill__operation *operation = NULL;
   RILL_TRY(take_graph_memory(pool, stream, request, &memory));
+  /* If the stream's native handle was returned, the driver itself may be capturing, and must not be waited for. */
+  const bool may_wait = !stream->base.device->backend->gpu || !atomic_load(&rill__is_shared);
+  if (RILL__UNLIKELY(*guard != NULL) && may_wait)
+    rill__block_guard_of_graph(guard, memory->block, memory->begins, request->size);
   void *const begins = memory->begins;
   const rill_status status =
       rill__operation_memory(stream->base.device, RILL_NODE_ALLOC, begins, &memory->payload, &operation);
@@ -241,8 +247,7 @@ static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *
   return RILL_OK;
 }
 
-/* Allocates a block.  `guard`: a guard for the allocation, which takes it over unless the memory is a graph's; `*guard`
- * NULL: no guard. */
+/* Allocates a block.  `guard`: a guard for the allocation, which takes it over; `*guard` NULL: no guard. */
 static inline rill_status allocate_block(struct rill__thread *self, struct rill__pool *pool,
                                          struct rill__stream *stream, struct rill__request *request,
                                          struct rill__guard **guard, void **out) {
@@ -255,7 +260,7 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
   if (captured) {
     bool taken = false;
     request->of_graph = true;
-    RILL_TRY(alloc_captured(pool, stream, request, out, &taken));
+    RILL_TRY(alloc_captured(pool, stream, request, guard, out, &taken));
     if (taken) return RILL_OK;
     request->of_graph = false;
   }

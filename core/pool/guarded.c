@@ -1,5 +1,7 @@
 #include "core/pool/guarded.h"
 
+#include "core/sync/submit.h"
+
 #include <stdio.h>
 
 /* ---- live ---- */
@@ -12,6 +14,16 @@ static void release_kept_block(struct rill__guard *guard) {
   rill__block_name(pool, block, &pool->complete, 0);
   rill__pool_put(pool, block);
   rill__pool_unlock(pool);
+}
+
+/* Returns true if the zones are written in the order of the stream.  A held stream cannot take them; they are written
+ * immediately if no work uses the memory, which is then also true for the stream's earlier work. */
+static bool orders_zones(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  if (stream == NULL || !rill__is_diverted(stream)) return true;
+  rill__pool_lock(pool);
+  const bool unused = block->last_uses == NULL && rill__block_is_complete(pool, block);
+  rill__pool_unlock(pool);
+  return !unused;
 }
 
 void rill__block_guard(struct rill__guard **taken, struct rill__block *block, struct rill__stream *stream, void *begins,
@@ -28,7 +40,12 @@ void rill__block_guard(struct rill__guard **taken, struct rill__block *block, st
   guard->release = release_kept_block;
   (void)snprintf(guard->label, sizeof guard->label, "%s", pool->base.label != NULL ? pool->base.label : "");
   block->guard = guard;
-  rill__guard_enter(guard, stream);
+  rill__guard_enter(guard, orders_zones(pool, block, stream) ? stream : NULL);
+}
+
+void rill__block_guard_of_graph(struct rill__guard **taken, struct rill__block *block, void *begins, size_t size) {
+  (*taken)->of_graph = true;
+  rill__block_guard(taken, block, NULL, begins, size);
 }
 
 void rill__block_drop_guard_(struct rill__block *block) {

@@ -8,8 +8,9 @@
  *
  * Memory of a pool is written in the order of the stream: the zones after the allocation, the content after the free.
  * So a guard may have an event, `pending`; nothing is compared before the event is complete.  If the stream cannot take
- * this work, because it is held or capturing, nothing is written: the allocation then has no zones and is not kept
- * back.  GPU memory is written and read through a stream that the device has for this purpose, host memory by the host.
+ * this work, because it is held or capturing, the zones are written immediately if no work uses the memory any more;
+ * otherwise the allocation has no zones.  Such memory is not kept back.  GPU memory is written and read through a
+ * stream that the device has for this purpose, host memory by the host.
  *
  * A mistake is reported once, as the failure of the next rill_free or synchronize of the device that would otherwise
  * succeed.  The allocation is not compared again.
@@ -48,6 +49,7 @@ struct rill__guard {
   bool zoned;    /* it has zones, which contain the pattern once nothing is pending */
   bool filled;   /* when KEPT: the content also contains its pattern */
   bool imported; /* memory of another process */
+  bool of_graph; /* memory of a graph, which frees it */
   bool reported;
   uint32_t pins;
   /* NULL if nothing is pending; changed in a turn, or by the thread that has just created or freed the allocation */

@@ -26,7 +26,7 @@ static rill_status call_differently(const struct rank *r, const struct buffer *b
 }
 
 static const char *differ(struct rank *r) {
-  static const char *const says[DIFFERENCES] = { "type 4", "op 3", "of 5", "root 1", "barrier", "of 0" };
+  static const char *const says[DIFFERENCES] = { "uint32", "max", "of 5", "root 1", "barrier", "of 0" };
   struct buffer b;
   RUN(buffer_new(r, 64, &b));
   for (int what = 0; what < DIFFERENCES; what++) {
@@ -56,7 +56,7 @@ static const char *differ_in_group(struct rank *r) {
     COMM(rill_comm_all_reduce(r->comm, r->stream, p, p, 1, RILL_COMM_INT32, RILL_COMM_SUM));
     COMM(rill_comm_all_reduce(r->comm, r->stream, p + 1, p + 1, 1, RILL_COMM_INT32,
                               differs && r->rank == 0 ? RILL_COMM_MIN : RILL_COMM_SUM));
-    if (differs) COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "op 4");
+    if (differs) COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "min");
     else COMM(rill_comm_group_end());
   }
   RUN(buffer_download(r, &b));

@@ -94,9 +94,9 @@ static rill_status differ(int rank, int what) {
 }
 
 static void mismatched_operations(void) {
-  static const char *const says[] = { "of 5 elements, type 5, op 1",
-                                      "of 4 elements, type 6",
-                                      "type 5, op 3",
+  static const char *const says[] = { "of 5 elements of int64, sum",
+                                      "of 4 elements of uint64",
+                                      "elements of int64, max",
                                       "barrier of rank 1 of 3 (operation 2)",
                                       "reduce of rank 1 of 3 (operation 2)",
                                       "of 0 elements" };
@@ -109,7 +109,7 @@ static void mismatched_operations(void) {
       if (last != 0) assert_comm(sum(2, 4));
       assert_comm_fails(differ(1, what), RILL_ERROR_INVALID_ARGUMENT, says[what]);
       assert_comm_fails(rill_comm_validate(comms[1]), RILL_ERROR_INVALID_ARGUMENT,
-                        "all_reduce of rank 0 of 3 (operation 2) of 4 elements, type 5, op 1, root 0");
+                        "all_reduce of rank 0 of 3 (operation 2) of 4 elements of int64, sum");
       is_reported(0, RILL_ERROR_INVALID_ARGUMENT, says[what]);
       if (last != 0) is_reported(2, RILL_ERROR_INVALID_ARGUMENT, says[what]);
       for (int i = 0; i < RANKS; i++) has_ended(i, RILL_ERROR_INVALID_ARGUMENT, says[what]);
@@ -125,7 +125,8 @@ static void mismatched_messages(void) {
     assert_comm(rill_comm_send(comms[0], streams[0], cells[0], 2, RILL_COMM_INT64, 2));
     assert_comm_fails(rill_comm_receive(comms[2], streams[2], cells[2], what == 0 ? 3 : 2,
                                         what == 0 ? RILL_COMM_INT64 : RILL_COMM_DOUBLE, 0),
-                      RILL_ERROR_INVALID_ARGUMENT, "send of rank 0 of 3 to rank 2 (operation 1) of 2 elements, type 5");
+                      RILL_ERROR_INVALID_ARGUMENT,
+                      "send of rank 0 of 3 to rank 2 (operation 1) of 2 elements of int64");
     is_reported(0, RILL_ERROR_INVALID_ARGUMENT, "receive of rank 2 of 3 from rank 0 (operation 1) of");
     has_ended(1, RILL_ERROR_INVALID_ARGUMENT, "receive of rank 2");
     release_comms();

@@ -1,5 +1,5 @@
 /* rill_event_notify_fd */
-#include "support/testing.h"
+#include "support/native.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -180,6 +180,27 @@ static void notifies_of_a_failed_record(void) {
 }
 
 /* C4.7 */
+/* The point is what the event's owner has recorded. */
+static void notifies_of_an_imported_event(void) {
+  if (!native_available()) return;
+  const int fd = new_eventfd();
+  const uintptr_t native = native_event_create(dut.device);
+  const rill_stream stream = new_stream("stream");
+  uintptr_t native_stream = 0;
+  rill_event event;
+  assert_ok(rill_stream_native(stream, &native_stream));
+  struct gate *gate = gate_close(stream);
+  native_event_record(native, native_stream);
+  assert_ok(rill_event_import(dut.device, native, NULL, &event));
+  assert_ok(rill_event_notify_fd(event, fd));
+  assert_int_equal(take(fd), 0);
+  gate_open(gate);
+  await(fd, 1);
+  assert_ok(rill_event_release(event));
+  native_event_destroy(native);
+  (void)close(fd);
+}
+
 static void refuses_a_captured_point(void) {
   const int fd = new_eventfd();
   const rill_stream stream = new_stream("stream");
@@ -262,5 +283,5 @@ TESTS_ON_EACH_DEVICE("rill_event_notify_fd", TEST(refuses_bad_handles), TEST(ref
                      TEST(adds_at_once_if_never_recorded), TEST(adds_one_for_each_call_when_the_point_is_reached),
                      TEST(refers_to_the_point_at_the_call), TEST(is_not_held_up_by_another_stream),
                      TEST(delays_no_work), TEST(waits_for_a_held_record), TEST(notifies_of_a_failed_record),
-                     TEST(refuses_a_captured_point), TEST(leaves_captures_alone),
+                     TEST(notifies_of_an_imported_event), TEST(refuses_a_captured_point), TEST(leaves_captures_alone),
                      TEST(notifies_only_the_parent_after_fork), TEST(notifies_of_many_events))

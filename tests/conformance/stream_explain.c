@@ -1,6 +1,7 @@
 /* rill_stream_explain */
 #include "support/testing.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 
@@ -105,16 +106,50 @@ static void run_until_released(void *user, rill_status status) {
   while (!atomic_load(&call->ends)) (void)sched_yield();
 }
 
+/* The function as addr2line finds it: its file and its offset there. */
+static const char *name_of_function(rill_host_fn fn, char *text, size_t size) {
+  Dl_info info;
+  uintptr_t address = 0;
+  memcpy(&address, &fn, sizeof fn);
+  assert_true(dladdr((void *)address, &info) != 0);
+  (void)snprintf(text, size, "%s+0x%llx", info.dli_fname, (unsigned long long)(address - (uintptr_t)info.dli_fbase));
+  return text;
+}
+
+/* A host call of a graph is reported for the stream that runs the graph. */
+static void says_how_long_a_node_has_run(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) return;
+  rill_stream stream = new_stream("launches"), other = new_stream("other");
+  struct call call = { false, false };
+  char expected[256], name[160];
+  rill_graph graph;
+  rill_graph_node node;
+  rill_graph_exec exec;
+  assert_ok(rill_graph_create(dut.device, &graph));
+  keep_graph_until_end(graph);
+  assert_ok(rill_graph_add_host_call(graph, NULL, 0, run_until_released, &call, &node));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  keep_exec_until_end(exec);
+  (void)snprintf(expected, sizeof expected,
+                 "the host call of the function %s, a node of a graph, has been running for ",
+                 name_of_function(run_until_released, name, sizeof name));
+  assert_ok(rill_graph_launch(exec, stream));
+  const uint64_t limit = now_ns() + TIMEOUT_NS;
+  while (!atomic_load(&call.runs) && now_ns() < limit) (void)sched_yield();
+  contains(report_of(stream), expected);
+  assert_null(strstr(report_of(other), expected));
+  atomic_store(&call.ends, true);
+  assert_completes(stream);
+  assert_null(strstr(report_of(stream), expected));
+}
+
 /* The duration is reported only while the host call runs, and only for its own stream. */
 static void says_how_long_a_host_call_has_run(void) {
   rill_stream stream = new_stream("calls"), other = new_stream("other");
   struct call call = { false, false };
-  char expected[96];
-  const rill_host_fn fn = run_until_released;
-  uintptr_t address = 0;
-  memcpy(&address, &fn, sizeof fn);
-  (void)snprintf(expected, sizeof expected, "\n  the host call of the function at 0x%llx has been running for ",
-                 (unsigned long long)address);
+  char expected[256], name[160];
+  (void)snprintf(expected, sizeof expected, "\n  the host call of the function %s has been running for ",
+                 name_of_function(run_until_released, name, sizeof name));
   assert_ok(rill_stream_host_call(stream, run_until_released, &call));
   struct gate *const gate = gate_close(other);
   const uint64_t limit = now_ns() + TIMEOUT_NS;
@@ -144,4 +179,5 @@ static void writes_as_much_as_fits(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_explain", TEST(refuses_bad_handles), TEST(says_that_there_is_no_work),
                      TEST(names_incomplete_work), TEST(names_what_holds_a_stream), TEST(names_waiting_threads),
-                     TEST(says_how_long_a_host_call_has_run), TEST(writes_as_much_as_fits))
+                     TEST(says_how_long_a_host_call_has_run), TEST(says_how_long_a_node_has_run),
+                     TEST(writes_as_much_as_fits))

@@ -225,11 +225,21 @@ static void handler_of_the_program(int number) {
 }
 
 /* In a process of its own, without the handlers of a test. */
-static void crash_in_a_host_call(bool on_cpu) {
+static void crash_in_a_host_call(bool on_cpu, bool in_graph) {
   if (getenv("RILL_TEST_HANDLER") != NULL) (void)signal(SIGSEGV, handler_of_the_program);
   vendor_begin();
   assert_ok(rill_stream_create(on_cpu ? vendor.cpu : vendor.device, RILL_STREAM_OPTIONS(.label = "work"), &stream));
-  assert_ok(rill_stream_host_call(stream, store_at_null, NULL));
+  if (in_graph) {
+    rill_graph graph;
+    rill_graph_node node;
+    rill_graph_exec exec;
+    assert_ok(rill_graph_create(on_cpu ? vendor.cpu : vendor.device, &graph));
+    assert_ok(rill_graph_add_host_call(graph, NULL, 0, store_at_null, NULL, &node));
+    assert_ok(rill_graph_instantiate(graph, &exec));
+    assert_ok(rill_graph_launch(exec, stream));
+  } else {
+    assert_ok(rill_stream_host_call(stream, store_at_null, NULL));
+  }
   ignore(rill_stream_synchronize(stream));
 }
 
@@ -241,15 +251,16 @@ static void check_crash(const char *mode, const char *check, const char *handler
 
 static void a_crash_of_a_host_call_is_named(void) {
   static struct child child;
-  static const char *const modes[] = { "crash", "crash_on_cpu" };
+  static const char *const modes[] = { "crash", "crash_on_cpu", "crash_in_graph", "crash_on_cpu_in_graph" };
   if (CHECKED) return; /* a sanitizer has handlers of its own */
-  for (int i = 0; i < 2; i++) {
-    check_crash(modes[i], "RILL_CHECK=crash", NULL, &child);
+  for (int i = 0; i < 8; i++) {
+    check_crash(modes[i % 4], i < 4 ? "RILL_CHECK=crash" : "RILL_CHECK=crash,order", NULL, &child);
     assert_int_equal(child.signal, SIGSEGV);
     assert_in(child.output, "rill: RILL_CHECK=crash: host call ");
-    assert_in(child.output, " of stream \"work\" on ");
+    assert_in(child.output, "fault_diagnose+0x");
+    assert_in(child.output, i % 4 < 2 ? " of stream \"work\" on " : " of a graph, launched on stream \"work\" on ");
     assert_in(child.output, " crashed: SIGSEGV\n");
-    check_crash(modes[i], "RILL_CHECK=comm", NULL, &child);
+    check_crash(modes[i % 4], "RILL_CHECK=comm", NULL, &child);
     assert_int_equal(child.signal, SIGSEGV);
     assert_null(strstr(child.output, "crashed"));
   }
@@ -277,6 +288,39 @@ static void other_host_calls_run(void) {
   assert_fails(rill_stream_host_call(stream, count_call, (void *)&calls), RILL_ERROR_BACKEND);
   assert_ok(rill_stream_synchronize(stream));
   assert_int_equal(calls, 10);
+}
+
+/* Threads that launch graphs with the same functions add to the list of names at the same time. */
+enum { LAUNCHERS = 4, GRAPHS = 8 };
+
+static void count_again(void *user, rill_status status) { count_call(user, status); }
+
+static const char *launch_graphs(unsigned index, void *user) {
+  rill_stream own;
+  (void)index;
+  REQUIRE_OK(rill_stream_create(vendor.cpu, NULL, &own));
+  for (int i = 0; i < GRAPHS; i++) {
+    rill_graph graph;
+    rill_graph_node node;
+    rill_graph_exec exec;
+    REQUIRE_OK(rill_graph_create(vendor.cpu, &graph));
+    REQUIRE_OK(rill_graph_add_host_call(graph, NULL, 0, count_call, user, &node));
+    REQUIRE_OK(rill_graph_add_host_call(graph, NULL, 0, count_again, user, &node));
+    REQUIRE_OK(rill_graph_instantiate(graph, &exec));
+    REQUIRE_OK(rill_graph_launch(exec, own));
+    REQUIRE_OK(rill_stream_synchronize(own));
+    REQUIRE_OK(rill_graph_exec_release(exec));
+    REQUIRE_OK(rill_graph_release(graph));
+  }
+  REQUIRE_OK(rill_stream_release(own));
+  return NULL;
+}
+
+static void many_threads_launch_graphs(void) {
+  _Atomic int calls = 0;
+  begin();
+  join_threads(start_threads(LAUNCHERS, launch_graphs, (void *)&calls));
+  assert_int_equal(calls, 2 * LAUNCHERS * GRAPHS);
 }
 
 /* ---- RILL_DEADLINE ---- */
@@ -365,7 +409,7 @@ static void a_signal_prints_a_report(void) {
 int main(int argc, char **argv) {
   const bool crashes = argc > 1 && strncmp(argv[1], "crash", 5) == 0;
   if (crashes) {
-    crash_in_a_host_call(strcmp(argv[1], "crash_on_cpu") == 0);
+    crash_in_a_host_call(strstr(argv[1], "on_cpu") != NULL, strstr(argv[1], "in_graph") != NULL);
     return 0;
   }
 #define FAULTS "RILL_CHECK=faults"
@@ -382,6 +426,7 @@ int main(int argc, char **argv) {
     MODE(a_crash_of_a_host_call_is_named),
     MODE(the_handler_before_it_runs),
     MODE_WITH(other_host_calls_run, "RILL_CHECK=crash"),
+    MODE_WITH(many_threads_launch_graphs, "RILL_CHECK=crash"),
     MODE_WITH(a_signal_prints_a_report, "RILL_REPORT_SIGNAL=USR2"),
     MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
     MODE_WITH(a_free_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),

@@ -111,7 +111,7 @@ def environment(tree):
     for name in tree.below("core", "backends", "tools"):
         text = tree.read(name)
         if name.endswith((".c", ".h", ".inc", ".def")):
-            pattern = r'\b(?:getenv|get)\("(RILL_[A-Z_0-9]+)"\)(?!.*for tests)'
+            pattern = r'\b(?:secure_getenv|getenv|get)\("(RILL_[A-Z_0-9]+)"\)(?!.*for tests)'
         elif name.endswith(".py") or name == "tools/rillcc" or name == "tools/rill/rill-trace":
             pattern = r'(?:environ\.get\(|environ\[)"(RILL_[A-Z_0-9]+)"'
         else:

@@ -315,6 +315,39 @@ static void a_declared_range_is_copied(struct rig *r) {
 
 /* ---- running them ---- */
 
+/* Launches a graph that the driver never gets, because its memory may not exist. */
+static void refuse_launch(rill_graph_exec exec, rill_stream stream) {
+  assert_ok(rill_fault_set("graph_launch:1=out_of_memory"));
+  assert_int_equal(rill_graph_launch(exec, stream), RILL_ERROR_OUT_OF_MEMORY);
+  rill_fault_clear();
+}
+
+/* Memory of rill_alloc is freed before the last launch. */
+static void a_graph_outlives_its_allocation(struct rig *r) {
+  void *buffer = NULL;
+  assert_ok(rill_alloc(dut.device, N, RILL_MEMORY_DEVICE, &buffer));
+  const rill_graph_exec exec = graph_of_fill(buffer);
+  if (!r->right) assert_ok(rill_free(buffer));
+  refuse_launch(exec, r->a);
+  if (r->right) assert_ok(rill_free(buffer));
+}
+
+static void a_graph_reads_a_freed_source(struct rig *r) {
+  rill_graph graph;
+  rill_graph_exec exec;
+  rill_graph_node node;
+  void *buffer = NULL;
+  assert_ok(rill_alloc(dut.device, N, RILL_MEMORY_DEVICE, &buffer));
+  assert_ok(rill_graph_create(dut.device, &graph));
+  keep_graph_until_end(graph);
+  assert_ok(rill_graph_add_copy(graph, NULL, 0, r->pinned, buffer, N, &node));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  keep_exec_until_end(exec);
+  if (!r->right) assert_ok(rill_free(buffer));
+  refuse_launch(exec, r->a);
+  if (r->right) assert_ok(rill_free(buffer));
+}
+
 static const struct planted bugs[] = {
   PLANTED(two_buffers_have_one_event, "is not ordered after the copy"),
   PLANTED(a_ring_comes_round, "the copy reads and the fill writes"),
@@ -343,6 +376,8 @@ static const struct planted bugs[] = {
   PLANTED(one_graph_is_instantiated_twice, "fill of a graph"),
   PLANTED(a_graph_is_launched_after_the_record, "is not ordered after the fill of a graph"),
   PLANTED(the_host_refills_the_source_of_a_graph, "declared access of the host \"inputs\""),
+  PLANTED(a_graph_outlives_its_allocation, "fill of a graph of 4096 bytes on stream"),
+  PLANTED(a_graph_reads_a_freed_source, "reads memory that was freed"),
   PLANTED(a_held_stream_is_let_go_too_early, "the fill"),
   PLANTED(a_held_copy_races_with_its_source, "the fill"),
   PLANTED(a_reader_meets_a_writer, "declared access \"update\""),
@@ -425,8 +460,29 @@ static void an_event_outlives_its_stream(struct rig *r) {
   copy(r->b, r->pinned, r->device, N);
 }
 
+/* A launch waits for an event, and its buffer is freed on the same stream before the event is recorded. */
+static void a_held_launch_comes_before_the_free(struct rig *r) {
+  char *buffer = new_of_pool(r->a);
+  const rill_graph_exec exec = graph_of_fill(buffer);
+  wait(r->a, r->event);
+  assert_ok(rill_graph_launch(exec, r->a));
+  assert_ok(rill_free_async(r->a, buffer));
+  record(r->b, r->event);
+}
+
+/* Memory of the program is unregistered, and is still its own. */
+static void registered_memory_is_not_freed(struct rig *r) {
+  static char own[N];
+  assert_ok(rill_host_register(dut.device, own, N));
+  const rill_graph_exec exec = graph_of_fill(own);
+  assert_ok(rill_host_unregister(own));
+  if (!dut.gpu) assert_ok(rill_graph_launch(exec, r->a));
+}
+
 static void correct_programs_are_not_reported(void) {
   static const struct planted programs[] = {
+    PLANTED(a_held_launch_comes_before_the_free, ""),
+    PLANTED(registered_memory_is_not_freed, ""),
     PLANTED(pageable_memory_is_taken_at_once, ""),
     PLANTED(all_only_read, ""),
     PLANTED(columns_are_interleaved, ""),

@@ -1,14 +1,22 @@
 """rill trace, on a program that makes a mistake (traced.c) and on timelines that are made up.
 
-RILL_TRACED names the program; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA; RILL_INJECTION that of a profiler."""
+RILL_TRACED and RILL_LIMITS name the programs; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA; RILL_INJECTION the
+library of a profiler, and RILL_RANGES the folder of libraries with ranges."""
 import json
 import os
+import re
 import unittest
 
 from tool_test import ToolTest
 
 PROGRAM, CUDA = os.environ["RILL_TRACED"], os.environ["RILL_FAKE_CUDA_DIR"]
+LIMITS, RANGES = os.environ["RILL_LIMITS"], os.environ["RILL_RANGES"]
 ROUNDS = 20
+LIMITS_SHOWN = {
+    "pageable": "copies of .* had pageable host memory", "one stream": "all copies and kernels were on one stream",
+    "in turn": "waited for each other in turn", "long host call": "host calls took", "null stream": "null stream",
+    "slow launches": "idle for .* until the next one was launched",
+}
 
 
 def bar(kind, name, track, begin, time, **args):
@@ -67,6 +75,19 @@ class Trace(ToolTest):
         drawing = self.read("t.svg").decode()
         self.assertTrue(drawing.startswith("<svg "))
         self.assertEqual(drawing.count("<rect"), sum(e["ph"] in "XB" for e in events))
+        peak = max(e["args"]["bytes"] for e in events if e["ph"] == "C")
+        self.assertEqual((drawing.count("<polygon"), peak), (1, 2 << 20))
+        self.assertIn("memory in use, at most 2.0 MiB", drawing)
+        self.check_memory_of(drawing)
+
+    def check_memory_of(self, drawing):
+        """The area begins and ends at its lower edge: the program has freed everything."""
+        (points,) = re.findall('<polygon points="([^"]*)"', drawing)
+        corners = [tuple(map(float, corner.split(","))) for corner in points.split()]
+        self.assertEqual([x for x, _ in corners], sorted(x for x, _ in corners))
+        heights = [y for _, y in corners]
+        self.assertEqual((heights[0], heights[-2]), (max(heights), max(heights)))
+        self.assertLess(min(heights), max(heights))
 
     def test_cpu(self):
         self.check_program("cpu", RILL_DEVICE="cpu")
@@ -93,6 +114,37 @@ class Trace(ToolTest):
         for path, said in ((os.environ["RILL_INJECTION"], "push rounds\npop\n"), ("/nowhere/injection.so", ""), ("", "")):
             done = self.run_tool("trace", "-o", "t.json", "--", PROGRAM, "none", RILL_DEVICE="cpu", NVTX_INJECTION64_PATH=path)
             self.assertEqual((done.returncode, done.stderr), (0, said))
+
+    def test_ranges_reach_a_library(self):
+        """NVTX before version 3 and ROCTX, which the program has loaded; NVTX then does not come a second time."""
+        said = "push rounds\npop\n"
+        for name, injected in (("nvtx", ""), ("nvtx", os.environ["RILL_INJECTION"]), ("roctx", ""), ("rocprofiler", "")):
+            with self.subTest(name=name, injected=injected):
+                done = self.run_tool("trace", "-o", "t.json", "--", PROGRAM, "none", RILL_DEVICE="cpu",
+                                     LD_PRELOAD=os.path.join(RANGES, f"fake_{name}.so"), NVTX_INJECTION64_PATH=injected)
+                self.assertEqual((done.returncode, done.stderr), (0, said))
+
+    def test_labels_reach_a_library(self):
+        done = self.run_tool("trace", "-o", "t.json", "--", LIMITS, "one stream", RILL_DEVICE="cpu",
+                             LD_PRELOAD=os.path.join(RANGES, "fake_roctx.so"))
+        self.assertEqual((done.returncode, done.stderr), (0, "push step\npop\n" * 10))
+
+    def limits_of(self, program, **variables):
+        """The names of all limits in the summary of a program."""
+        text = self.succeed("trace", "-o", "t.json", "--summary", "--", LIMITS, program, **variables)
+        lines = text.partition("why not faster:\n")[2].splitlines()
+        return [name for line in lines for name, shown in LIMITS_SHOWN.items() if re.search(shown, line)] + [
+            line for line in lines if not line.startswith("- ")
+        ]
+
+    def test_limits_of_programs(self):
+        """Each limit is found in a program that has it, and not in one that does without."""
+        cpu, cuda = {"RILL_DEVICE": "cpu", "RILL_CPU_WORKERS": "2"}, {"RILL_DEVICE": "cuda:0", "LD_LIBRARY_PATH": CUDA}
+        for limit in LIMITS_SHOWN:
+            variables = cuda if limit in ("pageable", "null stream") else cpu
+            with self.subTest(limit=limit):
+                self.assertEqual(self.limits_of(limit, **variables), [limit])
+                self.assertEqual(self.limits_of("not " + limit, **variables), [])
 
     def test_bad_use(self):
         self.fail_with(2, "a program is missing", "trace")
