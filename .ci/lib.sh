@@ -105,7 +105,7 @@ run_tests() { ${launcher-} tests/run_tests.py "$work/$1" --print-errorlogs "${@:
 
 # suite NAME CC CXX "TEST ARGUMENTS" OPTION ...: builds everything, without a warning.  Callers exclude the tests of rillcc,
 # which do not depend on how the library is built.
-suite() { set_up "$1" "$2" "$3" "${@:5}" && ninja -C "$work/$1" && run_tests "$1" $4; }
+suite() { set_up "$1" "$2" "$3" "${@:5}" && ninja -C "$work/$1" all meson-benchmark-prereq && run_tests "$1" $4; }
 
 # few NAME CC CXX PATTERN OPTION ...: runs the tests whose "suite / name" matches, and builds nothing else.
 few() {

@@ -66,7 +66,7 @@ def main():
     times = slowness() * (known.timeout_multiplier or (LONG if known.setup == "long" else 1))
     sys.stdout.flush()
     start = time.time()
-    meson = [os.environ.get("MESON", "meson"), "test", "-C", build, "--no-rebuild", "--timeout-multiplier", str(times)]
+    meson = [os.environ.get("MESON", "meson"), "test", "-C", build, "--timeout-multiplier", str(times)]
     code = subprocess.run([*meson, *others], check=False).returncode
     logs = glob.glob(os.path.join(build, "meson-logs", "testlog*.json"))
     print(devices([path for path in logs if os.stat(path).st_mtime >= start - 1]))

@@ -126,8 +126,10 @@ __global__ void block(int valid, const T *initial, const T *x, T *y) {
 }
 RILL_KERNEL_INSTANCE(cub_block_int, block<int, greatest<int>, 256, 1, 4, true>);
 RILL_KERNEL_INSTANCE(cub_block_long, block<unsigned long long, plus<unsigned long long>, 50, 2, 3, true>);
+#ifndef FEW_INSTANCES
 RILL_KERNEL_INSTANCE(cub_block_float, block<float, plus<float>, 50, 2, 3, true>);
 RILL_KERNEL_INSTANCE(cub_block_double, block<double, greatest<double>, 32, 1, 3, true>);
+#endif
 RILL_KERNEL_INSTANCE(cub_block_affine, block<affine, after, 50, 2, 3, false>);
 
 /* y has 8 sections of a block of 96 threads. */
@@ -161,8 +163,10 @@ template <class T, class OP, int LANES> __global__ void warp(int valid, const T 
 }
 RILL_KERNEL_INSTANCE(cub_warp_int, warp<int, greatest<int>, 32>);
 RILL_KERNEL_INSTANCE(cub_warp_long, warp<unsigned long long, plus<unsigned long long>, 2>);
+#ifndef FEW_INSTANCES
 RILL_KERNEL_INSTANCE(cub_warp_float, warp<float, plus<float>, 16>);
 RILL_KERNEL_INSTANCE(cub_warp_double, warp<double, greatest<double>, 32>);
+#endif
 RILL_KERNEL_INSTANCE(cub_warp_affine, warp<affine, after, 8>);
 
 /* Half of the threads of a warp make the call, each in its own logical warp; and CUB's own operations, which newer

@@ -181,12 +181,7 @@ def compile_images(folder, levels, form, fill):
         command += ["--target", "cpu:" + level]
     command += ["--fill"] if fill else []
     said = folder.execute(command + [folder.path("kernels.kernel.cu")])
-    with open(folder.path("out.c"), encoding="utf-8") as file:
-        found = re.findall(r"/\* cpu:(\S+), (\d+) bytes \*/\n.*\{\n([^}]*)\n\};", file.read())
-    images = {}
-    for level, size, words in found:
-        numbers = [int(word, 16) for word in words.replace("\n", "").split(",")]
-        images[level] = struct.pack("<%dQ" % len(numbers), *numbers)[: int(size)]
+    images = {target[len("cpu:") :]: data for target, data in support.host_images(folder.path("out.c")).items()}
     return images, re.findall(r'cpu:(\S+): kernel "(k\d+)": (.*mistake of rillcc.*)', said)
 
 

@@ -2,12 +2,15 @@
 
 import collections
 import ctypes
+import importlib.machinery
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import traceback
 import types
 import unittest
 from typing import ClassVar
@@ -95,6 +98,46 @@ def main():
     sys.exit(not result.wasSuccessful())
 
 
+def load_rillcc():
+    """Returns tools/rillcc as a module."""
+    module = types.ModuleType("rillcc")
+    module.__file__ = RILLCC
+    importlib.machinery.SourceFileLoader("rillcc", RILLCC).exec_module(module)
+    return module
+
+
+MODULE = load_rillcc()
+
+
+def run_in_child(folder, arguments):
+    """Runs rillcc in a child process of this one, which has already imported rillcc's modules and loaded LLVM.  Otherwise
+    Python would compile them again for each run, since rillcc writes no bytecode."""
+    command = [RILLCC, *arguments]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.dup2(out.fileno(), 1)
+                os.dup2(err.fileno(), 2)
+                os.chdir(folder)
+                code = MODULE.main(arguments)
+            except SystemExit as error:
+                code = int(error.code or 0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return subprocess.CompletedProcess(command, code, *texts)
+
+
 class TestCase(unittest.TestCase):
     """A test with a folder of its own."""
 
@@ -115,6 +158,9 @@ class TestCase(unittest.TestCase):
             return file.read()
 
     def rillcc(self, *arguments, **environment):
+        """Runs rillcc.  With an environment of its own it is a new process: the parent has already read variables."""
+        if not environment:
+            return run_in_child(self.folder, list(arguments))
         command = [sys.executable, RILLCC, *arguments]
         return subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, check=False, env=dict(os.environ, **environment)
@@ -286,6 +332,17 @@ class Bundle:
             self.kernels[kernel.name.decode()] = [(arg.name.decode(), arg.size) for arg in args]
 
 
+def host_images(c_file):
+    """Returns the bytes of each image for the cpu in a C file of rillcc, by target, without compiling the file."""
+    with open(c_file, encoding="utf-8") as file:
+        found = re.findall(r"/\* (cpu:\S+), (\d+) bytes \*/\n.*\{\n([^}]*)\n\};", file.read())
+    images = {}
+    for target, size, words in found:
+        numbers = [int(word, 16) for word in words.replace("\n", "").split(",")]
+        images[target] = struct.pack("<%dQ" % len(numbers), *numbers)[: int(size)]
+    return images
+
+
 Variable = collections.namedtuple("Variable", "address size")
 
 
@@ -361,11 +418,14 @@ class HostImage:
 class Runner:
     """Runs the kernels of a host image in both forms."""
 
+    library: ClassVar = None  # runner.c, compiled once for all tests of a process
+
     def __init__(self, test):
-        path = test.path("runner.so")
-        command = CC + STRICT_C + ["-D_GNU_SOURCE", "-O1", "-shared", "-I", INCLUDE, "-o", path]
-        test.assertEqual(test.run_compiler(command + [os.path.join(HERE, "runner.c")]), (0, ""))
-        self.library = ctypes.CDLL(path)
+        if not Runner.library:
+            path = test.path("runner.so")
+            command = CC + STRICT_C + ["-D_GNU_SOURCE", "-O1", "-shared", "-I", INCLUDE, "-o", path]
+            test.assertEqual(test.run_compiler(command + [os.path.join(HERE, "runner.c")]), (0, ""))
+            Runner.library = ctypes.CDLL(path)
 
     def run(self, kernel, as_loops, grid, block, shared, *values):
         pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])

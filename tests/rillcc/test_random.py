@@ -18,7 +18,7 @@ class Random(differential.Differential):
         runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
         for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
             with self.subTest(seed=seed):
-                text = random_kernels.warps(random.Random(seed), 40)
+                text = random_kernels.warps(random.Random(seed), 40 if support.LONG else 25)
                 kernels = self.open_all(self.write("warps%d.kernel.cu" % seed, text), "--cpu-option=-w")
                 for forms in kernels.values():
                     for block in ((32, 1, 1), (33, 1, 1), (40, 2, 1), (64, 2, 3), (96, 1, 1), (16, 4, 1), (256, 1, 1)):
@@ -35,7 +35,7 @@ class Random(differential.Differential):
         first = int(os.environ.get("RILL_TEST_SEED", "1"))
         for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
             self.check_source(seed, 12)
-            self.check_source(-seed, 150 if support.LONG else 50, "--cpu-option=-O0")
+            self.check_source(-seed, 150 if support.LONG else 30, "--cpu-option=-O0")
 
     def check_source(self, seed, count, *options):
         runner = Runner(self)

@@ -17,11 +17,17 @@ class Notes(support.TestCase):
 
     COMPILERS = ((), ("--clang", "none"))
 
-    def parameters(self, text, *arguments):
-        """Returns (type, name) of the parameters of the kernel k, as the header that rillcc writes has them."""
+    def header(self, text, *arguments):
+        """Returns the header that rillcc writes; no image is compiled."""
         source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
-        _, header = self.compile(source, "--target", support.HOST, *arguments)
-        (launch,) = re.findall(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", self.read(header), re.DOTALL)
+        result = self.rillcc("--header", "out.rill.h", *arguments, source)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return self.read("out.rill.h")
+
+    def parameters(self, text, *arguments):
+        """Returns (type, name) of the parameters of the kernel k, as the header has them."""
+        header = self.header(text, *arguments)
+        (launch,) = re.findall(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", header, re.DOTALL)
         found = [" ".join(part.split()) for part in launch.split(",")[1:]]
         return [re.findall(r"^(.*?) ?(\w+)$", part)[0] for part in found]
 
