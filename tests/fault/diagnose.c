@@ -290,6 +290,39 @@ static void other_host_calls_run(void) {
   assert_int_equal(calls, 10);
 }
 
+/* Threads that launch graphs with the same functions add to the list of names at the same time. */
+enum { LAUNCHERS = 4, GRAPHS = 8 };
+
+static void count_again(void *user, rill_status status) { count_call(user, status); }
+
+static const char *launch_graphs(unsigned index, void *user) {
+  rill_stream own;
+  (void)index;
+  REQUIRE_OK(rill_stream_create(vendor.cpu, NULL, &own));
+  for (int i = 0; i < GRAPHS; i++) {
+    rill_graph graph;
+    rill_graph_node node;
+    rill_graph_exec exec;
+    REQUIRE_OK(rill_graph_create(vendor.cpu, &graph));
+    REQUIRE_OK(rill_graph_add_host_call(graph, NULL, 0, count_call, user, &node));
+    REQUIRE_OK(rill_graph_add_host_call(graph, NULL, 0, count_again, user, &node));
+    REQUIRE_OK(rill_graph_instantiate(graph, &exec));
+    REQUIRE_OK(rill_graph_launch(exec, own));
+    REQUIRE_OK(rill_stream_synchronize(own));
+    REQUIRE_OK(rill_graph_exec_release(exec));
+    REQUIRE_OK(rill_graph_release(graph));
+  }
+  REQUIRE_OK(rill_stream_release(own));
+  return NULL;
+}
+
+static void many_threads_launch_graphs(void) {
+  _Atomic int calls = 0;
+  begin();
+  join_threads(start_threads(LAUNCHERS, launch_graphs, (void *)&calls));
+  assert_int_equal(calls, 2 * LAUNCHERS * GRAPHS);
+}
+
 /* ---- RILL_DEADLINE ---- */
 
 static const char *wait_without_limit(unsigned index, void *user) {
@@ -393,6 +426,7 @@ int main(int argc, char **argv) {
     MODE(a_crash_of_a_host_call_is_named),
     MODE(the_handler_before_it_runs),
     MODE_WITH(other_host_calls_run, "RILL_CHECK=crash"),
+    MODE_WITH(many_threads_launch_graphs, "RILL_CHECK=crash"),
     MODE_WITH(a_signal_prints_a_report, "RILL_REPORT_SIGNAL=USR2"),
     MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
     MODE_WITH(a_free_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
