@@ -31,7 +31,9 @@ static void remove_guard(struct rill__guard_list *list, struct rill__guard *guar
   list->count--;
 }
 
-static uint64_t kept_bytes_of(const struct rill__guard *guard) { return guard->size + RILL__FRONT_ZONE + RILL__RED_ZONE; }
+static uint64_t kept_bytes_of(const struct rill__guard *guard) {
+  return guard->size + RILL__FRONT_ZONE + RILL__RED_ZONE;
+}
 
 static void enter_kept(struct rill__guards *guards, struct rill__guard *guard) {
   RILL_ASSERT(guard->state == RILL__GUARD_LIVE, "a guard is LIVE before it is KEPT");
