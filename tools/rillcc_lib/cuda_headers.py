@@ -1,5 +1,6 @@
-"""The headers of CUDA and of its libraries, for other compilers than nvcc: those whose names rill/device/cuda_names.h
-has are empty, and the others are refused with one sentence, whether the machine has a CUDA toolkit or not."""
+"""Provides replacements of CUDA's own headers, and of its libraries' headers, for compilers other than nvcc. With
+--cuda-names, headers whose declarations rill/device/cuda_names.h provides are empty. All other headers cause an error
+of one sentence, whether or not a CUDA toolkit is installed."""
 
 import fnmatch
 import os
@@ -15,20 +16,21 @@ EMPTY = """cuda.h cuda_runtime.h cuda_runtime_api.h cuda_device_runtime_api.h cu
     sm_60_atomic_functions.h sm_61_intrinsics.h vector_functions.h vector_types.h cuda_fp16.h cuda_bf16.h cuda_fp8.h
     cooperative_groups.h cooperative_groups/reduce.h cooperative_groups/scan.h""".split()
 
-# These are rill/device/cuda_cub.h.
+# These headers include rill/device/cuda_cub.h.
 CUB = """cub/cub.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_load.cuh
     cub/block/block_store.cuh cub/warp/warp_reduce.cuh cub/warp/warp_scan.cuh cub/thread/thread_operators.cuh
     cub/util_type.cuh""".split()
 CUB_HAS = "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB"
 
-# Sources for both vendors include these for AMD's GPUs; hipcc has them.
+# Sources for both vendors include these headers for AMD GPUs; hipcc has them.
 HIP = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 
 WITH_NVCC = "; nvcc has it, in an #ifdef __NVCC__"
 ON_HOST = "is called on the host, with the stream that rill_stream_native returns"
 ARRAYS = "rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"
 
-# Replacements of the other headers in rill. A "*" marks headers that are refused only if no toolkit has them.
+# Maps advice on what to use instead to the headers that it is about. A "*" marks headers that are refused only if no
+# toolkit has them.
 INSTEAD = {
     "cuBLAS %s; rill has rill_kernels_sgemm_many in kernels/" % ON_HOST: """cublas.h cublas_v2.h cublas_api.h cublasLt.h
         cublasXt.h nvblas.h""",
@@ -98,7 +100,7 @@ MISSING = re.compile(r"fatal error: '?(?P<name>[\w./]+?)(?:' file not found|: No
 
 
 def write(folder, names, text=None):
-    """Makes a folder with headers of that text, or that say what to do without them."""
+    """Writes headers that consist of `text`; without `text`, each header is an error that says what to use instead."""
     for name in names:
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -107,7 +109,7 @@ def write(folder, names, text=None):
 
 
 def write_all(folder, cuda_names):
-    """Makes the folders: that of CUDA's headers, and that of HIP's."""
+    """Writes the folders with CUDA's headers and with HIP's headers."""
     empty = "" if cuda_names else None
     write(folder, [name for name in CALLED if "*" not in name])
     write(folder, EMPTY, empty)
@@ -116,7 +118,7 @@ def write_all(folder, cuda_names):
 
 
 def instead_of(name):
-    """Returns what to do without a header; "" if it is not a CUDA header."""
+    """Returns what to use instead of a header, or "" if it is not a CUDA header."""
     if name in EMPTY or name in CUB or name in HIP:
         return WITH_NAMES
     return next((CALLED[known] for known in CALLED if fnmatch.fnmatchcase(name, known)), "")

@@ -1,4 +1,4 @@
-"""The entry of a source in compile_commands.json, by which clangd reads it as rillcc does."""
+"""Writes the entry of a source in compile_commands.json, with which clangd reads the source as rillcc does."""
 
 import json
 import os
@@ -23,8 +23,9 @@ def read_others(path, source):
 
 
 def text(path, options, include_dirs):
-    """Returns the text of the file with the entry of the source, beside those of others.  What the command names beyond the
-    source's own headers, such as a header of its -D, stays in a folder beside the file."""
+    """Returns the text of compile_commands.json with the entry of the source and the entries of other files. Files that
+    the command needs and that rillcc generates, such as a header for its -D options, stay in a folder beside
+    compile_commands.json."""
     source = os.path.abspath(options.source)
     entries = read_others(path, source)
     own = re.sub(r"[^\w.-]", "_", os.path.relpath(source, os.path.dirname(os.path.abspath(path))))

@@ -1,4 +1,4 @@
-"""Hints that rillcc adds to a compiler's messages about a kernel source."""
+"""Adds hints to a compiler's messages about a kernel source."""
 
 import itertools
 import os
@@ -88,8 +88,8 @@ def is_cuda_name(name, device_headers):
 
 
 def explain(text, device_headers, cuda_names):
-    """Returns the output for a failed compile. If headers are refused, only a sentence for each, because they cause the
-    other errors; otherwise the compiler's messages and the hints."""
+    """Returns the output for a failed compile. If headers are refused, this is only one sentence for each of them,
+    because they cause the other errors. Otherwise it is the compiler's messages, followed by the hints."""
     refused = of_headers(text.splitlines(), device_headers)
     if refused:
         return show(refused)
@@ -111,8 +111,8 @@ def of_headers(lines, device_headers):
 
 
 def without_notes_of_system(text):
-    """Returns a compiler's messages without notes on system headers, where the macros that declare a function of the C
-    library take a page."""
+    """Returns a compiler's messages without notes about system headers. Such a note fills a page with the macros that
+    declare a function of the C library."""
     kept, chain, dropping = [], [], False
     for line in text.splitlines(keepends=True):
         place = PLACE.match(line)
@@ -129,7 +129,7 @@ def without_notes_of_system(text):
 
 
 def of_compiler(text, device_headers, cuda_names=False):
-    """Returns (file, line, hint) for a compiler's errors, each name once."""
+    """Returns (file, line, hint) for a compiler's errors, with each hint once."""
     found, lines, seen = [], text.splitlines(), set()
     for i, line in enumerate(lines):
         match = ERROR.match(line)
@@ -167,7 +167,7 @@ def of_compiler(text, device_headers, cuda_names=False):
 
 
 def is_of_host(lines):
-    """Returns whether the first line is an error about a C library function that GPUs do not have."""
+    """Returns whether the first line is an error about a function of the C library that GPUs do not have."""
     host = "__host__ function" in lines[0]
     for line in itertools.takewhile(lambda line: not ERROR.match(line), lines[1:]):
         place = PLACE.match(line)
@@ -182,7 +182,7 @@ def excerpt(lines, i):
 
 
 def find_include(lines, foreign):
-    """Returns the innermost #include in the user's files that led to the place of the next line."""
+    """Returns the innermost #include in the user's files that led to the line after `lines`."""
     places, inwards = [], True
     for line in reversed(lines):
         match = INCLUDED.match(line)
@@ -208,7 +208,7 @@ def of_linker(text, files, device_headers, cuda_names=False):
 
 
 def find_use(name, files):
-    """Returns the first place where a source seems to call a function, or (None, 0)."""
+    """Returns the file and line of the first apparent call of a function, or (None, 0)."""
     call = re.compile(r"\b%s\s*\(" % re.escape(name))
     declaration = re.compile(r"^[\w\s:<>*&,()\"]*[\w*&>]\s+[*&]*%s\s*\([^{}]*\)[^{}]*;\s*$" % re.escape(name))
     for path in files:

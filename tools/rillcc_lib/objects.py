@@ -1,4 +1,4 @@
-"""Reads the objects of a program, alone or in archives: the symbols that they leave undefined, and their C++ names."""
+"""Reads the undefined symbols of a program's object files, alone or in archives, and demangles them."""
 
 import os
 import re
@@ -13,7 +13,7 @@ ARCHIVE, THIN = b"!<arch>\n", b"!<thin>\n"
 
 
 def members(path, data):
-    """Yields (name, content) of the files in an archive; of a thin one, the files lie beside it."""
+    """Yields (name, content) of each file in an archive. The files of a thin archive are stored beside it."""
     thin, at, names = data.startswith(THIN), 8, b""
     while at + 60 <= len(data):
         name, size = data[at : at + 16].rstrip(b" "), int(data[at + 48 : at + 58])
@@ -55,7 +55,7 @@ def objects(path):
 
 
 def symbols(path, data, word):
-    """Returns (defined, undefined) names of an object's symbols that have a word in them."""
+    """Returns the defined and the undefined symbols of an object whose names contain a word."""
     if data[:4] != b"\x7fELF":
         raise RillccError("it is no ELF object: if it was compiled with -flto, compile it without", path)
     defined, undefined = set(), set()
@@ -75,8 +75,8 @@ def symbols(path, data, word):
 
 
 def undefined(paths, word):
-    """Returns the symbols with a word in them that the files together leave undefined, each with the file that refers to
-    it."""
+    """Returns the symbols that contain a word and that the files together leave undefined, each with the first file
+    that refers to it."""
     found, defined = {}, set()
     for name, data in (item for path in paths for item in objects(path)):
         here, missing = symbols(name, data, word)

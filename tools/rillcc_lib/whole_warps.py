@@ -1,4 +1,4 @@
-"""Conditions that all lanes of a warp agree about, around functions of the warp.
+"""Moves warp functions out of conditions on which all lanes of a warp agree.
 
     if (threadIdx.x < 32) {
       v = threadIdx.x < warps ? shared[threadIdx.x] : 0;
@@ -6,15 +6,16 @@
       if (threadIdx.x == 0) *sum = v;
     }
 
-Some warps come to the shuffle there and others do not: with that, each thread of the kernel would note where it goes on.
-What the lanes of one warp give each other is nothing to the other warps, so all of them can do the shuffle:
+Some warps reach this shuffle and others do not, so each thread of the kernel would have to store which region it
+executes next. Warps exchange nothing with one another there, so all warps can execute the shuffle:
 
     v = threadIdx.x < 32 ? ... : 0;
     v += __shfl_down_sync(~0u, v, 16);
     if (threadIdx.x < 32 && threadIdx.x == 0) *sum = v;
 
-The condition stays around what may be seen: loads, stores, branches.  It is done where all threads that have not ended come to
-the condition at the same time (regions.py), in a version of the kernel for blocks whose rows are whole warps (versions.py).
+The condition remains around code with visible effects: loads, stores and branches. This is done if all remaining
+threads reach the condition together (regions.py), in a version of the kernel for blocks whose rows consist of whole
+warps (versions.py).
 """
 
 from . import flow, llvm
@@ -22,14 +23,14 @@ from .ir import PURE
 
 WHOLE_WARPS = b"rill-full-warps"  # an attribute of a function that is called only for such blocks
 LANES = 32
-DEPTH = 12  # of expressions that are looked at
+DEPTH = 12  # largest depth of an expression that is examined
 EXTENSIONS = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC)
-BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 that lanes of a warp agree about
-UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # and those with one less
+BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 on which the lanes of a warp agree
+UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # comparisons with a multiple of 32 less one on which the lanes of a warp agree
 
 
 def promise(module, function):
-    """Says that a kernel is called only for blocks whose rows are whole warps."""
+    """Marks a kernel that is called only for blocks whose rows consist of whole warps."""
     module.set_text_attribute(function, WHOLE_WARPS)
 
 
@@ -38,11 +39,11 @@ def is_for(module, function):
 
 
 class Agreed:
-    """What is the same for all lanes of a warp, in blocks whose rows are whole warps."""
+    """Finds values that are the same for all lanes of a warp, in blocks whose rows consist of whole warps."""
 
     def __init__(self, finder):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
-        self.known = {}  # what was found out: expressions share parts
+        self.known = {}  # results, because expressions share parts
 
     def agree(self, value, depth=DEPTH):
         """Returns whether a value is the same for all lanes of a warp."""
@@ -72,7 +73,7 @@ class Agreed:
         return opcode in PURE and opcode != llvm.FREEZE and all(self.agree(operand, depth - 1) for operand in operands)
 
     def counts(self, value, depth):
-        """Returns whether a value is a multiple of 32 for the first lane of a warp, and one more for each next lane."""
+        """Returns whether a value is a multiple of 32 for the first lane of a warp, and grows by one with each lane."""
         if value not in self.c.varying or depth <= 0:
             return False
         if self.c.marker(value):
@@ -103,15 +104,15 @@ class Agreed:
 
 
 class WholeWarps:
-    """Of a kernel that a Finder has read."""
+    """Works on a kernel that a Finder has read."""
 
     def __init__(self, finder, masks):
         self.c, self.m, self.lib, self.builder = finder, finder.m, finder.lib, finder.builder
         self.agreed = Agreed(finder)
-        self.masks = masks  # of each function of a warp: the argument that says which lanes, or None
+        self.masks = masks  # warp function: the number of the argument that names the lanes, or None
 
     def take(self):
-        """Lets all warps do the functions that stand under one such condition; returns whether there is one."""
+        """Lets all warps execute the warp functions under one such condition; returns whether there is one."""
         for block in self.c.order:
             end = self.m.terminator(block)
             if block in self.c.divergent or self.m.opcode(end) != llvm.BR or end not in self.c.varying:
@@ -121,7 +122,8 @@ class WholeWarps:
         return False
 
     def take_branch(self, block):
-        """Does the same for the condition at the end of a block."""
+        """Lets all warps execute the warp functions under the condition at the end of a block, if possible; returns
+        whether it was."""
         c = self.c
         after = c.after[0].get(block, flow.EXIT)
         ways = self.m.successors(block)
@@ -139,8 +141,8 @@ class WholeWarps:
         return True
 
     def is_chain(self, block, inside, meets, first, after):
-        """Returns whether each thread that comes inside does all the functions there, for all lanes, one after another;
-        their order is that of `meets`."""
+        """Returns whether each thread that enters executes all warp functions inside, one after another in the order of
+        `meets`, and each for all lanes."""
         c = self.c
         if block in inside or not all(self.is_for_all(c.sync_points[meet]) for meet in meets):
             return False
@@ -162,11 +164,11 @@ class WholeWarps:
         mask = self.masks[name]
         return mask is None or self.m.constant(self.m.arguments(call)[mask]) == 0xFFFFFFFF
 
-    # What comes between two functions
+    # The code between two warp functions
 
     def guard(self, block, first, other, inside, meets):
-        """Puts the condition in front of each part between the functions, which begin with `first`; `other` is where threads
-        went for which it does not hold."""
+        """Puts the condition in front of each part between the warp functions, the first of which begins with `first`.
+        Threads for which the condition is false go to `other`."""
         m, c = self.m, self.c
         self.condition, self.holds = self.lib.GetCondition(m.terminator(block)), m.successors(block)[0] == first
         before = block
@@ -183,7 +185,7 @@ class WholeWarps:
             elif before == block:
                 self.end(block, self.lib.BuildBr, first)
             before, first = meet, m.successors(meet)[0]
-        if first not in inside:  # there is nothing after the last one
+        if first not in inside:  # no code follows the last warp function
             nothing = m.new_block(None, "", before=first)
             self.lib.PositionBuilderAtEnd(self.builder, nothing)
             self.lib.BuildBr(self.builder, first)
@@ -193,7 +195,8 @@ class WholeWarps:
         self.come_from(other, block, self.part_ways(before, first, other))
 
     def part_ways(self, before, first, other):
-        """Lets threads go to `other` instead of to the part that begins with `first`; returns the block where they part."""
+        """Lets threads for which the condition is false go to `other` instead of to the part that begins with `first`.
+        Returns the block that ends with this branch."""
         m = self.m
         if self.lib.GetNumSuccessors(m.terminator(before)) == 1:
             place = m.new_block(None, "", before=first)
@@ -211,7 +214,7 @@ class WholeWarps:
         build(self.builder, *arguments)
 
     def come_from(self, block, old, new):
-        """Tells the phis of a block that threads come from `new` instead of from `old`."""
+        """Replaces the predecessor `old` by `new` in the phis of a block."""
         for phi in self.m.phis(block) if old != new else ():
             self.m.replace_phi(phi, lambda v, b: (v, new if b == old else b), self.builder)
 
@@ -227,7 +230,8 @@ class WholeWarps:
         return (self.c.marker(value) or "").startswith("rill_ir_thread")
 
     def freeze(self, call):
-        """Says of arguments that any number will do where threads have none."""
+        """Freezes the arguments of a warp function: in threads that skipped a part they are undefined, and any number
+        is valid."""
         for i, argument in enumerate(self.m.arguments(call)):
             if self.lib.IsAInstruction(argument) and (i > 0 or not self.gives_value(call)):
                 self.lib.PositionBuilderBefore(self.builder, call)
@@ -237,7 +241,7 @@ class WholeWarps:
         return self.c.marker(call).startswith("rill_ir_shuffle")
 
     def join(self, part, meet, parted):
-        """Gives values to the threads that left out a part, at which nobody looks."""
+        """Adds zeros to the phis for the threads that skipped a part; these values are not used."""
         m, lib = self.m, self.lib
         order = self.m.blocks(self.c.function)
         befores = [b for b in order if b != parted and meet in m.successors(b)]
@@ -253,7 +257,7 @@ class WholeWarps:
                 m.add_ways(phi, [(value, b) for b in befores] + [(lib.ConstNull(lib.TypeOf(value)), parted)])
 
     def uses_outside(self, user, value, part):
-        """Returns the numbers of the operands by which a value of a part is used outside it."""
+        """Returns the indices of the operands by which a value of a part is used outside the part."""
         operands = self.m.operands(user)
         if self.m.opcode(user) == llvm.PHI:
             return [i for i, (v, b) in enumerate(self.m.incoming(user)) if v == value and b not in part]
