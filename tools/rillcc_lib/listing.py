@@ -1,4 +1,4 @@
-"""Lists the contents of a file: bundles in output of rillcc or in files built with it, or a bare image."""
+"""Lists the contents of a file: the bundles in the output of rillcc or in files built from it, or a bare image."""
 
 import re
 import struct
@@ -8,7 +8,7 @@ from . import offload
 from .errors import RillccError
 
 MAGIC, VERSION = 0x4C4C4952, 1
-MOST = 4096  # of images, kernels or arguments: more is taken for something else
+MOST = 4096  # images, kernels or arguments; a larger number means that this is no bundle
 TYPES = {"REL": 1, "EXEC": 2, "DYN": 3}
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
@@ -42,11 +42,11 @@ def count(things, word):
     return "%d %s%s" % (len(things), word, "" if len(things) == 1 else "s")
 
 
-# What rillcc writes
+# Output of rillcc
 
 
 def size_of(text):
-    """Returns the size in bytes of a C type, or the type itself where only a compiler knows."""
+    """Returns the size in bytes of a C type, or "sizeof(type)" if only a compiler knows the size."""
     words = text.replace("*", " * ").split()
     if "*" in words:
         return 8
@@ -78,7 +78,7 @@ def read_c_file(text):
 
 
 class Elf:
-    """The sections of a 64-bit little-endian ELF file, at their addresses, with relocations done."""
+    """The sections of a 64-bit little-endian ELF file, at their addresses, with relocations applied."""
 
     def __init__(self, data):
         self.data = data
@@ -206,7 +206,7 @@ def read_bundles(elf):
                 try:
                     found.append(read_bundle(elf, start + at))
                 except ValueError:
-                    pass  # only looks like one
+                    pass  # other data that begins like a bundle
             at = content.find(mark, at + 1)
     return found
 
