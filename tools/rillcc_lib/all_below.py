@@ -1,15 +1,14 @@
 """Splits loops over threads at conditions that usually hold for all threads of a block, such as `i < n` with a thread's
 index and a uniform limit.
 
-`b + t < n` becomes `b + t < n || all_below`, where `all_below` is true if the condition holds for the last thread and b
-+ t does not wrap. The condition then holds for all threads, so results do not change, but LLVM emits a second loop,
-without the condition, for blocks in which `all_below` is true. Masked vectors can be several times slower, because not
-all processors prefetch for them. t may also be t / 32, t % 32, t * 4 or a sum of these, and the condition may use (b +
-t) / 32.
+Let t be a thread's index and b a uniform value. `b + t < n` becomes `b + t < n || all_below`, where `all_below` is true
+if the condition holds for the last thread and b + t does not wrap. The condition then holds for all threads, so results
+do not change. However, LLVM emits a second loop, without the condition, for blocks in which `all_below` is true. Masked
+vectors can be several times slower, because not all processors read ahead for them. t may also be t / 32, t % 32, t * 4
+or a sum of these, and the condition may use (b + t) / 32.
 
 If the limit is a small constant, as in `b + t > 0`, most blocks are above it, and the first thread determines whether
-all threads are. Stencils have such conditions at their borders, together with others. All of them share one second
-loop.
+all threads are. Stencils have several such conditions at their borders, which share one second loop.
 
 In a loop that all threads execute together, `for (i = b + t; ...; i += s)`, the index is split into a uniform part and
 the thread's own part: `for (u = b; ...; u += s) { i = u + t; ... }`. The result is the same, because sums of integers
@@ -164,13 +163,14 @@ class AllBelow:
         return self.holds_below(condition) != self.is_low(condition)
 
     def build_mostly(self, condition, here=lambda value: value):
-        """Builds a value that is true if all threads of the block are below the limit, or for a low limit, if none is."""
+        """Builds a value that is true if all threads of the block are below the limit. If the limit is low, the value
+        is true if no thread is below it."""
         return self.build_all(condition, here, low=self.is_low(condition))
 
     def parts(self, condition):
-        """Returns the operations on a sum of uniform values and a thread's index, the sum's uniform terms, the limit,
-        whether the sum is signed, and the sum, if the condition compares such a sum with a uniform limit. Returns None
-        for any other condition."""
+        """Splits a condition that compares the sum of uniform values and a thread's index with a uniform limit. Returns
+        the operations on the sum, the sum's uniform terms, the limit, whether the sum is signed, and the sum. Returns
+        None for any other condition."""
         predicate, value, limit = self.comparison(condition)
         if predicate not in BELOW or limit in self.c.varying:
             return None
@@ -183,9 +183,9 @@ class AllBelow:
         return (steps, found[1], limit, signed, value) if found else None
 
     def build_all(self, condition, here=lambda value: value, alone=False, low=False):
-        """Builds a value, at the builder's position, that is true if all threads of the block are below the limit, or
-        with `low`, if none is. `here` maps a uniform value to its equivalent at this position. Returns None for a
-        condition of another form. With `alone`, the sum may consist of the index alone."""
+        """Builds a value, at the builder's position, that is true if all threads of the block are below the limit; with
+        `low`, it is true if no thread is below the limit. `here` maps a uniform value to its equivalent at this
+        position. With `alone`, the sum may consist of the index alone. Returns None for a condition of another form."""
         known = self.parts(condition)
         if known is None or not (known[1] or alone):
             return None

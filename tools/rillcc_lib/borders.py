@@ -1,4 +1,4 @@
-"""Interchanges loops for blocks in which a border keeps some threads from the loop.
+"""Interchanges loops for blocks in which a border keeps some threads from executing the loop.
 
     if (i >= n) return;                              active = !(i >= n);
     for (k = 0; k < m; k++) s += a[k * n + i];       if (__syncthreads_count(active))
@@ -130,8 +130,8 @@ class Borders:
         return bool(borders)
 
     def at_exit(self, phi, value, block, borders, inside):
-        """Builds the value that a phi has after the borders: for each thread, the value from the border at which this
-        thread left the others."""
+        """Builds the value that a phi has after the borders. Each thread gets the value from the border at which it
+        left the other threads."""
         start = {b: v for v, b in self.m.incoming(phi)}
         self.lib.PositionBuilderBefore(self.builder, self.m.terminator(block))
         passed = inside[block]

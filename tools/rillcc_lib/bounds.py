@@ -1,5 +1,5 @@
-"""Inserts a call before each access to a variable at a computed index (--check). The call names the variable, including
-shared arrays, so that an access past its end is detected wherever it lands.
+"""Inserts a call before each access to a variable or shared array at a computed index (--check). The call names the
+variable, so that an access past its end is detected wherever it lands.
 
 If an access uses a pointer that was stored or passed, its variable is unknown; the red zones of zones.py cover such
 accesses.

@@ -94,7 +94,7 @@ def find_program(given, name, variables=(), default_folders=()):
     if given:
         found = shutil.which(given)
         if not found:
-            raise RillccError("no program %s" % given)
+            raise RillccError("program not found: %s" % given)
         return found
     folders = [os.path.join(os.environ[variable], "bin") for variable in variables if os.environ.get(variable)]
     places = [os.path.join(folder, name) for folder in folders] + [name]
@@ -148,8 +148,8 @@ def clang_version(path):
 
 
 def ptx_version(name):
-    """Returns the oldest version of PTX that supports ptx_NN and the dialect, because drivers refuse PTX of a newer
-    version than their own."""
+    """Returns the oldest version of PTX that supports ptx_NN and the dialect. Older versions run on more machines,
+    because a driver refuses PTX of a version newer than its own."""
     if name.endswith("a"):
         return max(80, ptx_version(name[:-1]))
     number = int(name.partition("_")[2])
@@ -203,8 +203,8 @@ class Toolchain:
             path = shutil.which(words[0])
             if path:
                 return [path] + words[1:]
-        why = "no program %s" % given if given else "no C++ compiler found"
-        raise RillccError("%s; rillcc reads every source with one: --cxx or RILL_CXX" % why)
+        why = "program not found: %s" % given if given else "no C++ compiler found"
+        raise RillccError("%s; rillcc needs a C++ compiler to read the source: name one with --cxx or RILL_CXX" % why)
 
     def close(self):
         if not self.keeps_folder:
@@ -241,9 +241,9 @@ class Toolchain:
             vendor, found, asked, linker = "hipcc", self.hipcc or self.clang, self.options.hipcc, " with lld"
         if found:
             return ""
-        why = "%s is not to be used" % vendor if asked == "none" else "no %s found" % vendor
+        why = "%s is disabled" % vendor if asked == "none" else "no %s found" % vendor
         if self.options.clang == "none":
-            return why + ", and clang is not to be used"
+            return why + ", and clang is disabled"
         packages = "clang-19 lld-19 libclc-19" if linker else "clang-19 libclc-19"
         return "%s, and no clang %d or later%s (on Debian and Ubuntu: %s)" % (why, OLDEST_CLANG, linker, packages)
 
@@ -271,7 +271,7 @@ class Toolchain:
                 for name in archs:
                     if name not in self.host.targets():
                         known = ", ".join([*self.host.targets(), "native"])
-                        raise RillccError('--target %s: "%s" is none of %s' % (text, name, known))
+                        raise RillccError('--target %s: "%s" is not one of %s' % (text, name, known))
             else:
                 raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)
             targets += [Target(backend, name) for name in archs]
@@ -293,19 +293,20 @@ class Toolchain:
         if name == "ptx":
             return "ptx_" + (DEFAULT_PTX if self.nvcc else CLANG_PTX)
         if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
-            raise RillccError('--target %s: "%s" is none of sm_NN, ptx and ptx_NN' % (text, name))
+            raise RillccError('--target %s: "%s" is not sm_NN, ptx or ptx_NN' % (text, name))
         if self.nvcc:
             return name
         name = name.replace("sm_", "ptx_")
         if not ptx_version(name):
-            raise RillccError("--target %s: what clang makes is for sm_%s and later GPUs" % (text, CLANG_PTX))
+            raise RillccError("--target %s: clang compiles only for sm_%s and later GPUs" % (text, CLANG_PTX))
         return name
 
     @staticmethod
     def hip_arch(name, text):
         arch = offload.canonical(name)
         if not arch:
-            raise RillccError('--target %s: "%s" is not gfxNNN, alone or with :xnack and :sramecc, + or -' % (text, name))
+            why = '--target %s: "%s" is not gfxNNN, optionally followed by :sramecc+ or :sramecc- and by :xnack+ or :xnack-'
+            raise RillccError(why % (text, name))
         return arch
 
     # Compilation
@@ -380,7 +381,7 @@ class Toolchain:
         # Newer compilers emit version 5 or 6 by default, which older runtimes refuse; generic code requires version 6.
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
-        # Newer compilers would otherwise derive an identifier (cuid) from paths and name a variable after it.
+        # Newer compilers would otherwise derive an identifier (cuid) from paths, and name a variable after it.
         flags += [*self.common, "-Wno-pass-failed", "-fuse-cuid=none"]
         flags += self.hip_flags
         if self.options.fp_contract == "off":
@@ -410,7 +411,7 @@ class Toolchain:
         for kernel in self.unit.kernels:
             if kernel.name in slow:
                 why = slow[kernel.name].partition(": ")[2]
-                text = 'kernel "%s" is slow on the cpu, where each thread has a stack of its own: %s' % (kernel.name, why)
+                text = 'kernel "%s" is slow on the cpu: each of its threads has its own stack, because %s' % (kernel.name, why)
                 if "error=fibers" in self.options.warnings:
                     raise RillccError("error: " + text, kernel.file, kernel.line)
                 print("%s:%d: warning: %s" % (kernel.file, kernel.line, text), file=sys.stderr)
@@ -435,7 +436,7 @@ class Toolchain:
             try:
                 data = offload.extract(data, target.name)
             except ValueError as error:
-                return Result(failure="what %s wrote cannot be read: %s" % (name, error))
+                return Result(failure="the output of %s cannot be read: %s" % (name, error))
         if target.name.startswith("ptx_"):
             data += b"\0"
         if target.backend == "cpu":
@@ -450,7 +451,8 @@ class Toolchain:
             if not any(target.backend == "cpu" for target in targets):
                 jobs.append(pool.submit(self.host.refuse_recursion))
             results = [job.result() for job in jobs][: len(targets)]
-        # The compilers of all targets report the same mistake. Messages are printed once for each backend.
+        # The compilers of all targets report the same mistake, so each warning, and the errors of each backend, are
+        # printed once.
         shown, failed = set(), {}
         for target, result in zip(targets, results):
             key = result.messages if result.image else target.backend

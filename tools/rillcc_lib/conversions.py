@@ -1,9 +1,10 @@
-"""Handles conversions of floating-point numbers to integers. They saturate: clang emits calls of llvm.fptosi.sat and
-llvm.fptoui.sat for them.
+"""Rewrites saturating conversions of floating-point numbers to integers, for which clang emits calls of llvm.fptosi.sat
+and llvm.fptoui.sat.
 
 nvcc converts to 8 and 16 bits by converting to 32 bits and truncating the result; `narrow` rewrites these conversions
 in the same way, before LLVM folds any of them. clang 19 does not vectorize the calls, so `replace` replaces them after
-rillcc's last pass by comparisons, selects and a plain conversion of a number clamped to the range of the integer.
+rillcc's last pass by comparisons, selects and a plain conversion of a number that is clamped to the range of the
+integer.
 """
 
 import re

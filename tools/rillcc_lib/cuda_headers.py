@@ -25,9 +25,9 @@ CUB_HAS = "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce an
 # Sources for both vendors include these headers for AMD GPUs; hipcc has them.
 HIP = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 
-WITH_NVCC = "; nvcc has it, in an #ifdef __NVCC__"
+WITH_NVCC = "; for nvcc alone, include it in an #ifdef __NVCC__"
 ON_HOST = "is called on the host, with the stream that rill_stream_native returns"
-ARRAYS = "rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"
+ARRAYS = "rill's kernels/ folder has sums, minima, maxima, scans and histograms of arrays"
 
 # Maps advice on what to use instead to the headers that it is about. A "*" marks headers that are refused only if no
 # toolkit has them.
@@ -43,7 +43,7 @@ INSTEAD = {
     "it is for the host: a kernel source contains only kernels": """nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp nvml.h
         cupti.h cuda_gl_interop.h cuda_egl_interop.h cuda_vdpau_interop.h cudaGL.h cudaEGL.h helper_cuda.h
         helper_functions.h""",
-    "CUB's functions for a device are called on the host; " + ARRAYS: " ".join(
+    "CUB's device-wide functions are called on the host; " + ARRAYS: " ".join(
         "cub/device/device_%s.cuh" % name
         for name in """adjacent_difference copy for histogram memcpy merge merge_sort partition radix_sort reduce
             run_length_encode scan segmented_radix_sort segmented_reduce segmented_sort select transform *""".split()
@@ -57,7 +57,7 @@ INSTEAD = {
             util_allocator util_arch util_debug util_device util_macro util_math util_ptx version thread/thread_load
             thread/thread_reduce thread/thread_scan thread/thread_store *""".split()
     ),
-    "rill has no random numbers: a generator such as Philox or PCG takes a few lines in the source"
+    "rill has no random number generators: a generator such as Philox or PCG takes a few lines in the source"
     + WITH_NVCC: """curand.h curand_kernel.h curand_discrete.h curand_globals.h curand_lognormal.h curand_mrg32k3a.h
         curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_normal.h curand_philox4x32_x.h
         curand_poisson.h curand_precalc.h curand_uniform.h""",
@@ -77,8 +77,8 @@ INSTEAD = {
     "rill has no asynchronous copies to shared memory: copy each element, then __syncthreads()"
     + WITH_NVCC: """cuda_pipeline.h cuda_pipeline_primitives.h cuda_awbarrier.h cuda_awbarrier_primitives.h cuda/barrier
         cuda/pipeline cooperative_groups/memcpy_async.h""",
-    "rill has atomicAdd and its family, with _block and _system" + WITH_NVCC: "cuda/atomic",
-    "rill takes the C++ library's header of that name, without cuda/std" + WITH_NVCC: " ".join(
+    "rill has atomicAdd and the other atomic functions, also with _block and _system" + WITH_NVCC: "cuda/atomic",
+    "include the C++ library's header of that name, without cuda/std" + WITH_NVCC: " ".join(
         "cuda/std/" + name
         for name in """algorithm array atomic barrier bit bitset cassert cfloat chrono climits cmath complex concepts
             cstddef cstdint cstdlib cstring ctime expected functional initializer_list iterator latch limits mdspan
@@ -87,13 +87,13 @@ INSTEAD = {
     ),
     "rill has no libcu++" + WITH_NVCC: """cuda/annotated_ptr cuda/bit cuda/cmath cuda/functional cuda/latch cuda/numeric
         cuda/ptx cuda/semaphore cuda/stream_ref cuda/type_traits cuda/version cuda/warp nv/target cuda/*""",
-    "rill has no numbers of 4 and 6 bits" + WITH_NVCC: "cuda_fp4.h cuda_fp6.h",
+    "rill has no floating-point types of 4 and 6 bits" + WITH_NVCC: "cuda_fp4.h cuda_fp6.h",
     "rill has no textures and no surfaces: read from memory": """texture_types.h texture_fetch_functions.h
         texture_indirect_functions.h cuda_texture_types.h surface_types.h surface_functions.h
         surface_indirect_functions.h cuda_surface_types.h""",
 }
 CALLED = {name: sentence for sentence, names in INSTEAD.items() for name in names.split()}
-WITH_NAMES = "rillcc --cuda-names has what it declares for kernels"
+WITH_NAMES = "use rillcc --cuda-names, which declares its contents for kernels"
 
 REFUSED = re.compile(r"(?P<file>.*/%s[^/]*/[^:]*):\d+:\d+: error: (?:#error )?\"(?P<said><[^>]+>: .*)\"" % FOLDER)
 MISSING = re.compile(r"fatal error: '?(?P<name>[\w./]+?)(?:' file not found|: No such file)")

@@ -18,7 +18,7 @@ def read_others(path, source):
     except (OSError, ValueError) as error:
         raise RillccError("cannot read %s: %s" % (path, error)) from error
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise RillccError("%s is no compile_commands.json: not a list of objects" % path)
+        raise RillccError("%s is not a compilation database: it must be a list of objects" % path)
     return [entry for entry in entries if os.path.join(entry.get("directory", ""), entry.get("file", "")) != source]
 
 

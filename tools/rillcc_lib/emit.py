@@ -133,7 +133,7 @@ def launch_function(names, kernel):
     stream, launch, args = free_names({parameter.name for parameter in kernel.parameters})
     parameters = ["rill_stream " + stream, "const rill_launch *" + launch] + [declare(p) for p in kernel.parameters]
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
-    said = "Launches `%s`, with arguments that the compiler checks; errors as of rill_stream_launch_ref." % kernel.name
+    said = "Launches `%s` with arguments that the compiler checks. Errors: see rill_stream_launch_ref." % kernel.name
     opaque = [p for p in kernel.parameters if not p.type]
     said += "".join("\n *  `%s` points to a value of %d bytes, a `%s`." % (p.name, p.size, p.said) for p in opaque)
     out = [
@@ -161,13 +161,13 @@ def known_type(text, own, trusted):
 
 
 def head_of(template, trusted):
-    """Returns (the template's parameters without default values that only its source knows, ""), or (None, why it
-    cannot be declared)."""
+    """Returns (parameters, "") for a template; default values that only its source knows are left out. Returns (None,
+    reason) if the template cannot be declared."""
     own, head = set(), []
     for parameter in template.head:
         words = notes.words_of(parameter.kind) - {"class", "typename", "template", "auto", "<"}
         if not known_type(" ".join(words), own, trusted):
-            return None, "%s %s is of a type that no header declares here: --include names one" % (parameter.kind, parameter.name)
+            return None, "%s %s has a type that no header declares here: name the header with --include" % (parameter.kind, parameter.name)
         known = re.fullmatch(r"-?\d\w*|true|false", parameter.default) or known_type(parameter.default, own, trusted)
         head.append(parameter if known else dataclasses.replace(parameter, default=""))
         own.add(parameter.name)
@@ -211,7 +211,7 @@ def template_function(names, template, type_headers):
     said = "Launches `%s<%s>`." % (template.qualified(), used)
     if more:
         opaque = ", ".join("`%s`" % name for _, name, declared in arguments if declared)
-        said += "  The size of %s is compared at the launch." % opaque
+        said += "  The size of %s is checked at the launch." % opaque
     out = [
         declaration,
         "/** %s */" % said,
@@ -238,7 +238,7 @@ def template_functions(names, found, type_headers):
             texts.append("/* `%s`: no launch function, since there are %d templates of that name. */\n" % (name, len(several)))
     if not texts:
         return ""
-    start = "\n#ifdef __cplusplus\n/* Templates: rillcc --instances-of, with the objects of a program, compiles what they launch. */\n\n"
+    start = "\n#ifdef __cplusplus\n/* Templates: rillcc --instances-of compiles the instances that the objects of a program launch. */\n\n"
     return start + "\n".join(texts) + "#endif\n"
 
 

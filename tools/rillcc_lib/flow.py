@@ -4,7 +4,8 @@ EXIT = "exit"
 
 
 def reachable(successors, start, stop=()):
-    """Returns the nodes that can be reached from `start`, including `start`, on paths that end at the nodes of `stop`."""
+    """Returns the nodes that can be reached from `start`, including `start` itself. Paths do not continue after a node
+    of `stop`."""
     seen, work = set(), list(start)
     while work:
         node = work.pop()

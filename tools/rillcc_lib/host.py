@@ -26,8 +26,8 @@ OLDEST, NEWEST = 15, 40  # versions of clang with a supported LLVM
 # access the same bytes as several types, as with nvcc.
 FLAGS = """-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fPIC -fvisibility=hidden
     -fno-exceptions -fno-rtti""".split()
-# A frame that is larger than the guard of a stack touches each of its pages, so that it cannot skip the guard. The
-# sizes of frames are reported in files beside the output.
+# With -fstack-clash-protection, a function whose frame is larger than the guard of a stack touches every page of the
+# frame, so that it cannot skip the guard. The sizes of frames are reported in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # With --check each access to memory calls a function (rill/device/host_check.h), which finds the line of the source
 # from the frames of its callers.
@@ -40,12 +40,12 @@ CLANG_CHECK_FLAGS = "-mllvm -tsan-distinguish-volatile".split()
 ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynamic-alloca=0".split()
 # With --debug a kernel's variables stay in memory, and threads run one by one.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
-# A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, where
-# processors do not prefetch. Kernels are so long that LLVM would not emit the second loop of rillcc_lib/all_below.py
-# with its usual threshold.
+# A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, an order in
+# which processors do not read ahead. Kernels are so long that LLVM would not emit the second loop of
+# rillcc_lib/all_below.py with its usual threshold.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
-# An undefined symbol is an error now, not when the image is loaded. The C++ library is linked only if kernels use it.
-# The host finds the variables of a source by their symbols, so symbols are not stripped.
+# An undefined symbol is an error now, not only when the image is loaded. The C++ library is linked only if kernels use
+# it. The host finds the variables of a source by their symbols, so symbols are not stripped.
 LINK_FLAGS = (
     "-Wa,--no-warn -shared -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
@@ -83,28 +83,28 @@ class Levels:
 def find_clang(options):
     """Returns (path, LLVM library, "") of a clang++ whose LLVM can be loaded, or (None, None, why there is none)."""
     if options.fibers:
-        return None, None, "asked for"
+        return None, None, "--fibers is given"
     if options.cxx:
         candidates = options.cxx.split()
-        why = "%s is no clang" % options.cxx
+        why = "%s is not clang" % options.cxx
     elif options.clang == "none":
-        return None, None, "clang is not to be used"
+        return None, None, "clang is disabled"
     else:
         candidates = ["clang++-%d" % n for n in range(NEWEST, OLDEST - 1, -1)] + ["clang++"]
         candidates = [options.clang] if options.clang else candidates
-        why = "there is no clang++ of %d or later" % OLDEST
+        why = "there is no clang++ %d or later" % OLDEST
     for name in candidates:
         path = llvm.which_clang(name)
         if not path:
             continue
         place = llvm.find_library(path)
         if not place:
-            why = "%s comes without a libLLVM that can be loaded" % name
+            why = "%s has no libLLVM that can be loaded" % name
             continue
         library = llvm.Library(place)
         if library.version() >= OLDEST:
             return path, library, ""
-        why = "%s is older than %d" % (name, OLDEST)
+        why = "%s is older than version %d" % (name, OLDEST)
     return None, None, why
 
 
@@ -159,16 +159,16 @@ class Host:
         """Returns the best target that this machine runs."""
         found = [target for target in self.targets() if runs_here(target)]
         if not found:
-            text = "--target cpu:native: %s makes code for %s, and this is %s"
+            text = "--target cpu:native: %s compiles for %s, but this machine is %s"
             raise RillccError(text % (self.cxx[0], self.targets()[0], platform.machine()))
         return found[-1]
 
     def form(self):
         """Returns how kernels with barriers run, and what is needed to make them fast."""
         if self.clang:
-            return "loops, made by %s" % os.path.basename(self.library.path)
-        what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) makes loops" % OLDEST
-        return "slow, a stack for each thread (%s); %s" % (self.why_not, what)
+            return "loops, made with %s" % os.path.basename(self.library.path)
+        what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) is needed for loops" % OLDEST
+        return "slow, because each thread has its own stack (%s); %s" % (self.why_not, what)
 
     def flags(self, target):
         flags = self.march(target)
@@ -212,12 +212,13 @@ class Host:
 
     def why_none(self):
         if self.toolchain.options.instances_of and self.kernels.templates:
-            return "no object refers to an instance of a template in it: %s" % ", ".join(sorted(self.kernels.templates))
+            return "no object refers to an instance of its kernel templates: %s" % ", ".join(sorted(self.kernels.templates))
         if self.mentions(GLOBAL):
-            why = "its kernels are templates, or in an unnamed namespace: RILL_KERNEL_INSTANCE(name, kernel<types>); names "
-            return why + "one, and so does a line kernel<types> of --instances FILE; --instances-of takes those that a program launches"
+            why = "all its kernels are templates or in an unnamed namespace: name instances with RILL_KERNEL_INSTANCE(name, "
+            why += "kernel<types>); or with lines kernel<types> of --instances FILE, or use --instances-of with the objects "
+            return why + "of a program"
         forms = [] if self.toolchain.cuda_names else ["RILL_KERNEL(name, parameters) { ... }"]
-        return "no kernel in it: " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
+        return "there is no kernel in it: write " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
 
     def find_kernels(self):
         """Finds the kernel templates in the preprocessed source, if an option needs them."""
@@ -231,7 +232,7 @@ class Host:
         return self.toolchain.execute([*self.cxx, *flags, *self.main]).stdout
 
     def add(self, chosen, text):
-        """Adds instances at the end of the source that all compilers read from now on."""
+        """Adds instances at the end of the source. All compilers then read the extended source."""
         toolchain = self.toolchain
         toolchain.copy_files(self.files, always=True)
         toolchain.copies.append(toolchain.source, text)
@@ -251,7 +252,7 @@ class Host:
         if result.returncode != 0:
             instances.refuse(result.stderr, self.added, self.kernels)
             sys.stderr.write(messages.explain(result.stderr, toolchain.device_headers, toolchain.cuda_names))
-            raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
+            raise RillccError("%s cannot compile it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
         named = any(path.endswith("/rill/device/cuda_vectors.h") for path in self.files)
         types = notes.CUDA_TYPES if named else notes.INDEX_TYPES
@@ -265,8 +266,8 @@ class Host:
             full = stacks.readable(symbol)
             name = full.rpartition("::")[2]
             if name in taken:
-                text = 'two kernels "%s", %s and %s: name each with %s'
-                raise RillccError(text % (name, taken[name], symbol, messages.WHICH_KERNEL), toolchain.source)
+                text = '%s and %s are both called "%s": give each its own name with %s'
+                raise RillccError(text % (taken[name], symbol, name, messages.WHICH_KERNEL), toolchain.source)
             taken[name] = symbol
             file, line = self.find(name)
             lines.append('#line %d "%s"\nRILL_KERNEL_INSTANCE(%s, %s);\n' % (line, file, name, full))
@@ -343,7 +344,7 @@ class Host:
         """Returns the reason why the threads of all kernels run one by one, or "" if only kernels that cannot become
         loops run in this way."""
         options = self.toolchain.options
-        return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
+        return "--check is given" if options.check else "--debug is given" if options.debug else ""
 
     def mathematics(self):
         """Returns the flags for rill/device/host_math.h, whose functions take time to compile."""
@@ -369,8 +370,8 @@ class Host:
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS + CLANG_CHECK_FLAGS if options.check else LOOP_FLAGS)]
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
-        # These warnings would be about loops over threads, which have no source line. nvcc does not report either that
-        # it ignores a #pragma unroll.
+        # Do not warn about loops over threads, which have no source line. Do not warn about a #pragma unroll without
+        # effect either: nvcc does not.
         flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *self.cpu_options()]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
@@ -440,7 +441,7 @@ class Host:
         strip = [] if asked and asked[-1] != "-g0" else ["-Wl,-S"]
         linked = self.toolchain.execute(self.cxx + self.march(target) + self.link_flags() + strip + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
-            text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
+            text = "rillcc: `extern __shared__` requires clang (%s); RILL_DYNAMIC_SHARED(float, tile); works with all compilers\n"
             linked.stderr += text % self.why_not
         elif linked.returncode != 0:
             own = [self.toolchain.source] + sorted(path for path in self.files if not path.startswith("/usr/"))

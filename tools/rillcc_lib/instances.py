@@ -15,7 +15,7 @@ FUNCTION = "rill_instance_"
 DEMANGLED = re.compile(r"rill_kernel_ref\s*\*\s*(?P<space>(?:\w+::)*)%s(?P<name>\w+)(?P<arguments><.*>)\(\)" % FUNCTION)
 WITHOUT_NAME = re.compile(r"\{lambda|\{unnamed|'lambda|'unnamed|\(anonymous namespace\)")
 NAMED = re.compile(r"((?:::)?(?:\w+::)*(\w+))\s*(<.*>)")
-WRITE = "a line is NAME<arguments>, or name = NAME<arguments>"
+WRITE = "write NAME<arguments>, or name = NAME<arguments>"
 
 
 @dataclass
@@ -71,7 +71,7 @@ def read_line(text, file, number):
     if not is_balanced(spelling):
         raise RillccError("%s: its brackets do not match" % text, file, number)
     if re.search(r"[;{}\"\\]", spelling) or not (name or NAMED.fullmatch(spelling)):
-        raise RillccError("%s names no instance of a template: %s" % (text, WRITE), file, number)
+        raise RillccError("%s does not name an instance of a template: %s" % (text, WRITE), file, number)
     return Instance(spelling, name or c_name(spelling), file, number)
 
 
@@ -93,7 +93,7 @@ def read_list(path):
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
     except (OSError, ValueError) as error:
-        raise RillccError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is no text")) from error
+        raise RillccError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is not a text file")) from error
     found = [read_line(line, path, number) for number, line in enumerate(lines, 1)]
     return [instance for instance in found if instance]
 
@@ -110,9 +110,9 @@ def read_lists(paths):
 
 def refuse_same_name(instance, other):
     if "".join(instance.spelling.split()) == "".join(other.spelling.split()):
-        why = "%s stands in %s already" % (instance.spelling, other.place())
+        why = "%s is already in %s" % (instance.spelling, other.place())
     else:
-        why = '"%s" is the name of %s in %s already: begin the line with another one (name = %s)'
+        why = '"%s" is already the name of %s in %s: begin the line with another name (name = %s)'
         why %= (instance.name, other.spelling, other.place(), instance.spelling)
     raise RillccError(why, instance.file, instance.line)
 
@@ -134,8 +134,8 @@ def read_objects(paths, prefix):
 
 
 def choose(of_objects, known, kernels, taken):
-    """Returns the instances that the source lacks, each with a different name; and for kernels that the source already
-    has, the symbols by which objects refer to them, by the kernel's name."""
+    """Returns (instances that the source lacks, each with a different name; symbols by which objects refer to kernels
+    that the source already has, by the kernel's name)."""
     there = list(zip(objects.demangle(kernel.symbol for kernel in kernels), kernels))
     chosen, functions = [], {}
     for instance in of_objects:
@@ -146,7 +146,7 @@ def choose(of_objects, known, kernels, taken):
             functions[name] = instance.symbols
             continue
         if WITHOUT_NAME.search(instance.spelling):
-            why = "it refers to %s, and a kernel source has no name for that argument: a struct with operator() has one"
+            why = "it refers to %s, which a kernel source cannot name: use a struct with operator() as the argument"
             raise RillccError(why % instance.spelling, instance.file)
         stem, number = instance.name, 2
         while instance.name in taken:
@@ -161,13 +161,13 @@ def choose(of_objects, known, kernels, taken):
 
 
 def add_all(host, unit):
-    """Adds the instances of lists and objects to a source. Returns the new contents of the source, and the symbols of
-    the functions for programs by the kernel's name."""
+    """Adds the instances of lists and objects to a source. Returns the new contents of the source, and by the kernel's
+    name, the symbols of the functions through which programs refer to it."""
     options, known, functions = host.toolchain.options, host.kernels, {}
     listed, taken = read_lists(options.instances), names_of_source(unit)
     for instance in listed:
         if instance.name in taken:
-            why = '"%s" is a kernel of the source: begin the line with another name (name = %s)'
+            why = 'the source already has a kernel "%s": begin the line with another name (name = %s)'
             raise RillccError(why % (instance.name, instance.spelling), instance.file, instance.line)
     if listed:
         with_function = [i for i in listed if i.function("") and len(known.of(i.template())) == 1]
@@ -208,8 +208,8 @@ def lines(chosen):
 
 
 def addresses(chosen, known, prefix):
-    """Returns declarations of the functions for programs, for the compile that only records the contents of a source.
-    It reports the symbols of these functions."""
+    """Returns declarations of the functions through which programs refer to instances. They are compiled only to record
+    the contents of the source, which includes the symbols of these functions."""
     if not chosen:
         return ""
     asked = {template.qualified(): template for i in chosen for template in known.of(i.template())}
@@ -248,15 +248,15 @@ def why_refused(instance, error, found):
     name = instance.template()
     known = found.of(name)
     if name in found.plain:
-        return 'kernel "%s" is no template: it is there without a line' % name
+        return 'kernel "%s" is not a template and needs no line' % name
     if name and not known:
         names = ", ".join(sorted(found.templates))
-        return 'the source has no kernel template "%s"; %s' % (name, "it has " + names if names else "it has none at all")
+        return 'the source has no kernel template "%s"; %s' % (name, "it has " + names if names else "it has none")
     if len(known) > 1:
         which = "name = static_cast<void (*)(parameters)>(%s)" % instance.spelling
-        return "the source has %d kernel templates %s: %s says which" % (len(known), name, which)
+        return "the source has %d kernel templates named %s: select one with the line %s" % (len(known), name, which)
     if known and messages.OVERLOADED.search(error):
-        return "%s is no instance of %s" % (instance.spelling, known[0].said())
+        return "%s is not an instance of %s" % (instance.spelling, known[0].said())
     return "%s: %s" % (instance.spelling, error)
 
 
@@ -268,4 +268,4 @@ def refuse_twice(chosen, kernels):
         new, old = by_name.get(kernel.name), by_name.get(other.name)
         if other is not kernel and new:
             where = old.place() if old else "%s:%d" % (other.file, other.line)
-            raise RillccError("%s is there already: %s, of %s" % (new.spelling, other.name, where), new.file, new.line)
+            raise RillccError("%s already exists: it is %s, from %s" % (new.spelling, other.name, where), new.file, new.line)

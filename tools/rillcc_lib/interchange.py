@@ -1,5 +1,5 @@
-"""Interchanges loops that all threads leave in the same iteration with the loop over the threads, which becomes the
-inner loop.
+"""Makes the loop over the threads the inner loop, if all threads leave a loop of the kernel in the same iteration (loop
+interchange).
 
     for (int k = 0; k < n; k++) sum += a[row * n + k] * b[k * m + column];
 
@@ -222,8 +222,8 @@ class Interchange:
     # The cut
 
     def place(self, loop):
-        """Returns the instruction in front of which the cut is placed: after it, the latch only computes uniform
-        values."""
+        """Returns the instruction in front of which the cut is placed. The instructions after it in the latch compute
+        only uniform values."""
         place = self.m.terminator(loop.latch)
         for value in reversed(self.instructions[loop.latch][:-1]):
             if self.m.opcode(value) not in PURE or not self.is_uniform(value):

@@ -142,7 +142,7 @@ class Lanes(Loops):
     def act_with(self, call, arguments, first, end, those, number):
         helper, result, each, *places = arguments
         if any(sync.waits == BARRIER and sync.helper == helper for sync in SYNC_POINTS.values()):
-            require(end == self.threads, "that a barrier acts for the whole block")
+            require(end == self.threads, "a barrier acts for the whole block")
         made = self.call(helper, result, each, first, end, those, number, *places)
         self.acted.setdefault(call, []).append(made)
 

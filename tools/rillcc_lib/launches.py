@@ -56,7 +56,7 @@ def preprocess(toolchain):
         with open(path, "w", encoding="utf-8"):
             pass
     if FATAL.search(done.stderr) or not done.stdout:
-        raise RillccError("%s cannot read it:\n%s" % (os.path.basename(toolchain.cxx[0]), done.stderr.rstrip()), toolchain.source)
+        raise RillccError("%s cannot preprocess it:\n%s" % (os.path.basename(toolchain.cxx[0]), done.stderr.rstrip()), toolchain.source)
     return done.stdout
 
 
@@ -259,7 +259,7 @@ class Reader:
         if self.kernels.of(name):
             return "%s leaves template arguments to be deduced: write them" % name
         if name in self.kernels.plain:
-            return "%s is no template, and needs no line" % name
+            return "%s is not a template and needs no line" % name
         return "%s: if it is a template, write its arguments" % name
 
     def is_deduced(self, name, arguments):

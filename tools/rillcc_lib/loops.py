@@ -282,9 +282,10 @@ class Loops(Slots):
         return self.lib.MDNodeInContext2(self.m.context, llvm.array(parts), len(parts))
 
     def mark_accesses(self):
-        """Marks accesses to memory as independent between threads, so that LLVM does not compare their addresses: any
-        order of the threads is valid. Accesses to a variable whose memory all threads use one after another are not
-        marked. A kernel is not marked at all if it scatters its stores, or if the address of such a variable escapes."""
+        """Marks accesses to memory by different threads as independent, so that LLVM does not compare their addresses.
+        This is valid because the threads may run in any order. Accesses to a variable whose memory all threads use one
+        after another are not marked. Nothing is marked in a kernel that scatters its stores, or in which the address of
+        such a variable escapes."""
         shared = set().union(*(self.derived_users(variable) for variable in self.local))
         if self.m.has_text_attribute(self.function, SCATTERS) or any(self.is_captured(variable, self.derived_users(variable)) for variable in self.local):
             return

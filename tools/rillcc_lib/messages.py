@@ -49,34 +49,34 @@ NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
-BY_HAND = "docs/guides/FROM_CUDA.md of rill describes the edits by hand"
+BY_HAND = "see docs/guides/FROM_CUDA.md of rill"
 
 
 def hint(name, device_headers, cuda_names=False):
     """Returns a hint for a name that a compiler does not know, or None."""
     if cuda_names and name in OLD_NAMES:
-        return '"%s" is from an older CUDA: write %s' % (name, OLD_NAMES[name])
+        return '"%s" is from older versions of CUDA: write %s' % (name, OLD_NAMES[name])
     if name in OTHERWISE:
         return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
     if TEXTURE.fullmatch(name):
         return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, BY_HAND)
     if GRID.fullmatch(name):
-        return '"%s": the blocks of a grid cannot wait for each other; make it two launches (%s)' % (name, BY_HAND)
+        return '"%s": the blocks of a grid cannot wait for each other; use two launches (%s)' % (name, BY_HAND)
     if HOST.fullmatch(name):
         return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, BY_HAND)
     if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
-        return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
+        return '"%s" is a name of CUDA: include <rill/device/cuda_names.h>, or use rillcc --cuda-names' % name
     return None
 
 
 def of_cub(names):
     """Returns a hint for names of CUB."""
     if any(name.startswith("Device") for name in names):
-        return "CUB's functions for a device are for the host: a kernel source contains only kernels (%s)" % BY_HAND
+        return "CUB's device-wide functions are for the host: a kernel source contains only kernels (%s)" % BY_HAND
     others = [name for name in names if name != "cub"]
     if others:
         return '"cub::%s": %s' % (others[0], cuda_headers.CUB_HAS)
-    return '"cub" takes #include <cub/cub.cuh>, and rillcc --cuda-names'
+    return '"cub" requires #include <cub/cub.cuh> and rillcc --cuda-names'
 
 
 def is_cuda_name(name, device_headers):
@@ -150,16 +150,16 @@ def of_compiler(text, device_headers, cuda_names=False):
         for name in names:
             said = said or hint(name, device_headers, cuda_names)
             if not said and is_of_host(lines[i:]):
-                said = '"%s" is for the host: no GPU has it' % name
+                said = '"%s" is only available on the host' % name
                 if clc.WORDS.fullmatch(name):
-                    said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
+                    said = '"%s" for GPUs requires nvcc or hipcc, or libclc with clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
             said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % BY_HAND
         if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
             where = "#ifdef __NVCC__" if cuda_names else "#if RILL_ON_CUDA"
-            said = "asm is for one kind of processor: PTX stands in an %s, with C++ in the #else" % where
+            said = "assembly is for one kind of processor: put PTX in an %s, and C++ in its #else" % where
         if not said and OVERLOADED.search(match["text"]) and "RILL_KERNEL_INSTANCE" in "".join(lines[i + 1 : i + 2]):
-            said = "several kernels of that name: %s says which" % WHICH_KERNEL
+            said = "there are several kernels of that name: select one with %s" % WHICH_KERNEL
         if said and said not in seen:
             seen.add(said)
             found.append((match["file"], int(match["line"]), said))
@@ -202,7 +202,7 @@ def of_linker(text, files, device_headers, cuda_names=False):
     found = []
     for name in names:
         file, line = find_use(name.rpartition("::")[2], files)
-        why = '"%s" is declared, but not defined in this source, which has all that its kernels call' % name
+        why = '"%s" is declared but not defined: a source must define all functions that its kernels call' % name
         found.append((file, line, hint(name, device_headers, cuda_names) or why))
     return found, all(file for file, _, _ in found)
 

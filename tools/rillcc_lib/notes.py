@@ -95,7 +95,8 @@ class Known:
     """Facts from the text of a source, which are used if the compiler's report is not enough for a C program."""
 
     type_headers: bool = False  # whether the user names headers that declare its types
-    cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)  # rill's type for each of CUDA's names that the source takes from rill
+    # Maps CUDA's names to rill's types, if the source uses rill's types under these names.
+    cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)
     names_of: Callable = lambda kernel, count: None  # returns the parameters of a plain kernel as they appear to be written
     tag_of: Callable = lambda name: ""  # returns "struct" or "union" if a type of that name is declared as one
 
@@ -119,7 +120,7 @@ def type_for_c(source, said, known):
 
 
 def names_in(parts, count):
-    """Returns parameters of which only the names are known, or None if there are not `count` different names."""
+    """Returns the parameters with only their names, or None unless there are `count` different names."""
     names = [name for part in parts for name in re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*$", part)]
     if len(parts) != count or len(set(names)) != count:
         return None
@@ -127,8 +128,7 @@ def names_in(parts, count):
 
 
 def read_parameter(number, written, note, known, refuse):
-    """Returns a parameter, made from its text in the source, if that is known, and from what the compiler reports of
-    its type."""
+    """Returns a parameter, from its text in the source if that is known, and from the compiler's report on its type."""
     size, alignment, kind, said = note
     found = re.fullmatch(r"(.*?)\b([A-Za-z_]\w*)\s*((?:\[[^]]*\])*)", written, re.DOTALL)
     source = " ".join(re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b", " ", found.group(1) if found else "").split())
@@ -138,11 +138,11 @@ def read_parameter(number, written, note, known, refuse):
     if source == "auto":
         source = ""  # the text is only a name
     if "=" in written:
-        raise refuse(number, written, "a kernel parameter has no default value")
+        raise refuse(number, written, "a kernel parameter cannot have a default value")
     if not said:
-        raise refuse(number, written, "its type cannot be read")
+        raise refuse(number, written, "its type cannot be determined")
     if kind == REFUSED:
-        why = "a kernel cannot take a reference; take a value or a pointer" if "&" in said else "it is no plain value"
+        why = "a kernel cannot take a reference; take a value or a pointer" if "&" in said else "its type is not trivially copyable"
         raise refuse(number, written, why)
     if "long double" in said:
         raise refuse(number, written, "GPUs have no long double")
@@ -194,7 +194,7 @@ def read_note(data, position, known, symbol=""):
         raise RillccError("RILL_KERNEL needs a name", kernel.file, kernel.line)
     written = text_of(parameters).strip()
     if len(written) >= PARAMETERS - 1:
-        raise RillccError('kernel "%s": more than %d letters of parameters' % (kernel.name, PARAMETERS), kernel.file, line)
+        raise RillccError('kernel "%s": its parameters have more than %d characters' % (kernel.name, PARAMETERS), kernel.file, line)
     parts = [] if written in ("", "void") else split_commas(written)
     if symbol:
         parts = known.names_of(kernel, count) or [""] * count
@@ -252,7 +252,7 @@ def read(path, source, known):
                 kernel, position = read_note(data, position, known, symbol)
                 unit.kernels.append(kernel)
     except (ValueError, struct.error) as error:
-        raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
+        raise RillccError("the notes on kernels from the host compiler cannot be read: %s" % error, source) from error
     registered = {kernel.symbol for kernel in unit.kernels}
     unit.plain = [name for name in plain_kernels(elf) if name not in registered and not is_instance(name)]
     return unit

@@ -7,7 +7,7 @@ MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = b"CCOB"
 # backends/hip/image.c has the same text.
 COMPRESSED_TEXT = (
-    "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without --offload-compress, "
+    "compressed bundles (CCOB) are not supported: compile with --no-offload-compress, and without --offload-compress, "
     "which HIPCC_COMPILE_FLAGS_APPEND may contain"
 )
 ELF = b"\x7fELF"
@@ -50,11 +50,11 @@ def entries(data):
         offset, size, length = number(position), number(position + 8), number(position + 16)
         position += 24
         if length > len(data) - position:
-            raise ValueError("an entry's name reaches past the end")
+            raise ValueError("an entry's name extends past the end")
         name = data[position : position + length].decode("ascii", "replace")
         position += length
         if offset > len(data) or size > len(data) - offset:
-            raise ValueError('entry "%s" reaches past the end' % name)
+            raise ValueError('entry "%s" extends past the end' % name)
         target = re.fullmatch(r"hip[^-]*-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
         if target:
             found.append((target.group(1), data[offset : offset + size]))

@@ -38,7 +38,7 @@ BLOCK += ("rill_ir_shared",)
 IN_STEP = "rill_ir_in_step"
 # The end of an iteration of an interchanged loop (interchange.py), where no thread waits.
 INTERCHANGE = "rill_ir_interchange"
-# BORDERS is an attribute of versions of kernels in which threads beyond a border do nothing (borders.py). COUNT is the
+# BORDERS is an attribute of a kernel's version in which threads beyond a border do nothing (borders.py). COUNT is a
 # barrier that counts threads.
 BORDERS, COUNT = b"rill-borders", "rill_ir_barrier_count"
 
@@ -76,7 +76,7 @@ class Refused(Exception):
 def require(condition, invariant):
     """Checks an invariant of rillcc, in every build; a kernel that violates it runs on fibers."""
     if not condition:
-        raise Refused("%s does not hold, which is a mistake of rillcc" % invariant)
+        raise Refused("an invariant of rillcc does not hold (%s), which is a bug in rillcc" % invariant)
 
 
 @dataclass(eq=False)
@@ -90,7 +90,7 @@ class Region:
     exits: list = field(default_factory=list)  # the next regions, each once
     ends: bool = False  # whether a thread may end in the region
     scalar: bool = False  # whether the region is executed once for the block
-    leaves: dict = field(default_factory=dict)  # in a scalar region: block on an exit: the region to which the exit leads
+    leaves: dict = field(default_factory=dict)  # for a scalar region, maps a block on an exit to the region to which the exit leads
 
     def is_static(self):
         """Returns whether all threads that leave the region go to the same region, which is uniform."""
@@ -171,7 +171,7 @@ class Finder:
         begins = self.calls(BEGIN)
         entry = self.lib.GetEntryBasicBlock(self.function)
         if len(begins) != 1 or self.lib.GetInstructionParent(begins[0]) != entry:
-            raise Refused("its arguments are not read in one piece")
+            raise Refused("its threads do not start in its first basic block")
         self.start = self.m.split(entry, begins[0], self.builder)
         values = self.m.arguments(begins[0])
         for name, value in zip(BLOCK, values):
@@ -184,7 +184,7 @@ class Finder:
         for block in self.m.blocks(self.function):
             for instruction in self.m.instructions(block):
                 if self.lib.IsAAllocaInst(instruction) and block != self.start:
-                    raise Refused("it takes memory of its stack as it goes")
+                    raise Refused("it allocates memory on its stack at run time")
         self.prologue = set(self.m.instructions(self.start))
 
     def find_sync_points(self):
@@ -246,7 +246,7 @@ class Finder:
         self.successors = {block: list(dict.fromkeys(self.m.successors(block))) for block in blocks}
         for block in blocks:
             if self.m.opcode(self.m.terminator(block)) not in (llvm.BR, llvm.SWITCH, llvm.RET, llvm.UNREACHABLE):
-                raise Refused("it has a jump that cannot be followed")
+                raise Refused("it has a jump that rillcc does not support, such as a computed goto")
         self.order = list(reversed(flow.postorder(self.successors, self.body)))
         self.successors = {block: self.successors[block] for block in self.order}
         self.predecessors = flow.reverse(self.successors)
@@ -420,7 +420,7 @@ class Finder:
                 found[value] = True
             elif any(operand in found for operand in self.m.operands(value)):
                 if self.m.opcode(value) not in PURE:
-                    raise Refused("something is stored before the threads start")
+                    raise Refused("it writes memory before its threads start")
                 found[value] = True
         return found
 

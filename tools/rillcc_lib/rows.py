@@ -2,11 +2,11 @@
 
     for (int k = 0; k < n; k++) sum += a[row * n + k] * x[k];  // one row for each thread
 
-A thread's sum is a chain of additions that must not be reordered, and LLVM does not vectorize a loop around another
-loop. Neighbouring threads read addresses that are a row apart, so vector loads would be gathers, which are slow.
-Instead, the first of LANES threads that reaches such a loop executes it for all of them, with vectors that have an
-element for each thread. For each thread, it loads the adjacent numbers of CHUNK iterations together, and transposes the
-numbers of all threads in registers.
+A thread's sum is a chain of additions that must not be reordered, and LLVM does not vectorize a loop that contains
+another loop. Neighbouring threads read addresses that are a row apart, so vector loads would be gathers, which are
+slow. Instead, the first of LANES threads that reaches such a loop executes it for all of them, with vectors that have
+an element for each thread. For each thread, it loads the adjacent numbers of CHUNK iterations together, and transposes
+the numbers of all threads in registers.
 
     loop over the threads:                       loop over the threads:
       before                                       before
@@ -15,9 +15,9 @@ numbers of all threads in registers.
                                                    if (x < done) take the results, else execute the loop
                                                    after
 
-Each thread executes the same operations on the same numbers in the same order. The later ones of the LANES threads read
-memory earlier than before. This is valid because any order of the threads is: the region contains no synchronization,
-and neither the loop nor the code before it writes memory.
+Each thread executes the same operations on the same numbers in the same order. All but the first of the LANES threads
+read memory earlier than before. This is valid because the region contains no synchronization, and neither the loop nor
+the code before it writes memory, so the threads may run in any order.
 """
 
 from dataclasses import dataclass
@@ -70,8 +70,8 @@ class Rows:
     start: dict  # phi of the loop: its first value
     ends: list  # the values of the loop that are used after it
     places: dict  # the variables in which these values are kept, with an element for each thread
-    lanes: list  # for each thread: value from before the loop: its value in this thread
-    spread: dict  # value from before the loop: the vector of its values in all threads
+    lanes: list  # for each thread, a dictionary from a value computed before the loop to its value in this thread
+    spread: dict  # a dictionary from a value computed before the loop to the vector of its values in all threads
 
     def __init__(self, writer):
         self.w, self.m, self.lib, self.function = writer, writer.m, writer.lib, writer.function
@@ -329,8 +329,7 @@ class Rows:
         w.store(w.nowrap(self.build("Add", self.threads.counter, m.number(LANES))), done)
         w.branch(fetch)
         w.at_end(fetch)
-        # Invariant: done - LANES <= counter < done. A thread gets here only below `done`, which grows by the threads
-        # that are done.
+        # Invariant: done - LANES <= counter < done. Threads get here only if their counter is below `done`.
         lane = self.build("Add", self.build("Sub", self.threads.counter, w.load(m.i32, done)), m.number(LANES))
         taken = []
         for value in self.ends:

@@ -22,7 +22,7 @@ class Slots:
     ended: int  # the block that returns
     needs_next: bool  # whether each thread stores its next region in `next`
     next: int
-    state: list  # the first thread that is executing, the end of these threads, whether all warps are complete
+    state: list  # the range of threads that are executing (first, end), and whether all warps are complete
 
     def __init__(self, cutter):
         self.c, self.m, self.lib = cutter, cutter.m, cutter.lib
@@ -77,7 +77,7 @@ class Slots:
 
     def call(self, name, *arguments):
         function = self.m.function(name)
-        require(function, "that the header has %s" % name)
+        require(function, "the header has %s" % name)
         kind = self.lib.GlobalGetValueType(function)
         made = self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
         if self.place_of_calls:
@@ -217,9 +217,9 @@ class Slots:
         return any(user in after and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
 
     def find_exchanged(self, call):
-        """Returns the value whose slot holds the argument of a shuffle. If a floating-point number is kept anyway, its
-        bits need not be kept as well. The number is still in its slot if it is needed after the shuffle by other users
-        than phis, which are set earlier."""
+        """Returns the value whose slot holds the argument of a shuffle. If a floating-point number has a slot anyway,
+        its bits need no second slot, provided that the number is live after the shuffle. Uses by phis do not count,
+        because phis are set earlier."""
         value = self.m.arguments(call)[0]
         if value in self.c.block_of and self.m.opcode(value) == llvm.BIT_CAST:
             number = self.lib.GetOperand(value, 0)
@@ -281,7 +281,7 @@ class Slots:
                 return place
         self.bytes += size
         if self.bytes > MOST_BYTES:
-            raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
+            raise Refused("its variables are too large: each thread keeps more than %d bytes across barriers" % MOST_BYTES)
         return self.allocate_array(kind, alignment, spare)
 
     def fill(self, place, size):

@@ -342,13 +342,13 @@ class Rewriter:
                     continue
                 callee = self.m.callee(instruction)
                 if callee in syncing_functions:
-                    raise regions.Refused('"%s" cannot be made a part of it: it calls itself' % stacks.readable(self.m.name(callee)))
+                    raise regions.Refused('"%s" cannot be inlined into it, because it calls itself' % stacks.readable(self.m.name(callee)))
                 if callee or self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
                     continue
                 if not self.is_service(instruction):
                     taken = self.address_taken(syncing_functions)
                     if taken:
-                        raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
+                        raise regions.Refused('it may call "%s" through a pointer' % stacks.readable(self.m.name(taken)))
         finder = regions.Finder(self.m, kernel, self.fill)
         try:
             finder.find()
@@ -357,15 +357,15 @@ class Rewriter:
             if not finder.meets:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
-                raise regions.Refused("the loops that rillcc made of it are wrong, which is a mistake of rillcc")
+                raise regions.Refused("LLVM finds an error in the loops that rillcc made of it, which is a bug in rillcc")
             return finder, writer
         finally:
             finder.close()
 
     def widen(self, kernel):
-        """Makes clang use vectors of 512 bits with AVX-512, where it prefers 256 bits. Mathematical functions gain a
-        third. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep 256
-        bits."""
+        """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions gain a
+        third. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep the
+        default."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))
         self.lib.AddAttributeAtIndex(kernel, llvm.FUNCTION_INDEX, wide)
@@ -404,9 +404,9 @@ class Rewriter:
 
     def rewrite(self, refused, as_written):
         """Cuts all kernels except those in `refused`, and returns a note for each kernel. If a kernel cannot be cut,
-        adds it to `refused` with the reason and returns None; the module is then unusable. Before that, a kernel with
-        interchanged loops is tried without the interchange, because a thread may keep too much between iterations: it
-        is added to `as_written`."""
+        returns None; the module is then unusable, and the caller has to start again. A kernel with interchanged loops
+        is first added to `as_written`, which disables the interchange, because a thread may keep too much between
+        iterations. Any other kernel is added to `refused` with the reason."""
         notes = {}
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread, *entry.versions)}
         syncing = self.callers(self.markers()) - kernels

@@ -153,7 +153,7 @@ def components(symbols, root):
 
 
 def need(symbols, root, kernel):
-    """Returns the number of bytes that a form of a kernel needs; refuses a kernel whose need has no bound."""
+    """Returns the bytes of stack that a function of a kernel needs; refuses the kernel if they have no bound."""
 
     def refuse(name, why):
         where = "" if name == root else 'function "%s": ' % say(name, symbols[name])
@@ -163,31 +163,31 @@ def need(symbols, root, kernel):
     for group in components(symbols, root):
         for name in group:
             if not symbols[name].bounded:
-                refuse(name, "its stack frame has no bound: alloca, or an array whose size is known at run time only")
+                refuse(name, "its stack frame has no bound, because of alloca or an array whose size is known only at run time")
             if any(called in group for called in symbols[name].calls):
-                refuse(name, "it calls itself, maybe through others: how much stack that takes is not known")
+                refuse(name, "it calls itself, possibly through other functions, so its need of stack has no bound")
         below = [needs[used] for name in group for used in symbols[name].uses if used not in group]
         total = sum(symbols[name].size for name in group) + max(below, default=0)
         needs.update(dict.fromkeys(group, total))
     if needs[root] + RESERVE > LIMIT:
-        refuse(root, "it needs %d bytes of stack, %d are the most: an array of its own is too large"
+        refuse(root, "it needs %d bytes of stack, and the limit is %d: one of its arrays is too large"
                % (needs[root] + RESERVE, LIMIT))
     return needs[root] + RESERVE
 
 
 def refuse_recursion(symbols, kernel):
-    """Refuses recursion in kernels that are not compiled for the CPU. GPUs have little stack, and their compilers do
-    not know how deep a recursion goes either."""
+    """Refuses recursion in kernels that are not compiled for the CPU. GPUs have little stack, and the depth of the
+    recursion is unknown there too."""
     for form in find_forms(symbols, kernel):
         for group in components(symbols, form):
             for name in group:
                 if any(called in group for called in symbols[name].calls):
-                    text = 'kernel "%s": function "%s": it calls itself, maybe through others: kernels have no recursion'
+                    text = 'kernel "%s": function "%s" calls itself, possibly through other functions: kernels do not support recursion'
                     raise RillccError(text % (kernel.name, say(name, symbols[name])), kernel.file, kernel.line)
 
 
 def body_of(kernel):
-    """Returns the text that the mangled names of all functions contain which rill's headers define for a kernel."""
+    """Returns the part that is common to the mangled names of all functions that rill's headers define for a kernel."""
     return "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
 
 

@@ -28,7 +28,7 @@ def wanted(head):
 
 
 def places(text):
-    """Returns the positions of each `static` to be removed, outside functions and classes."""
+    """Returns the positions of the words `static` to be removed, outside functions and classes."""
     found, depth, transparent = [], 0, []
     head, pieces, position = 0, [], 0
     conditions = []  # the open braces at each #if: all of its branches may open the same brace
@@ -124,8 +124,8 @@ class Copies:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def include_flags(self, flags):
-        """Returns the flags with each folder of copies before the original folder of an -I. At the end are the files'
-        own folders, for files that only some compilers include."""
+        """Returns the flags, in which each -I is preceded by an -I of the folder with the copies. The files' own
+        folders are added at the end, for files that only some compilers include."""
         result, flags = [], iter(flags)
         for flag in flags:
             if flag == "-I":

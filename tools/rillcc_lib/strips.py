@@ -152,7 +152,7 @@ class Strips(Lanes):
             self.add_group(group, choice, general, graph)
         for slot, blocks, others in self.owners:
             used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
-            require(others.issuperset(used), "that only one group of regions uses a warp's own values")
+            require(others.issuperset(used), "only one group of regions uses a warp's own values")
 
     def add_general(self, group):
         """Makes the block that selects a version of a group. Returns this block and the first block of the general

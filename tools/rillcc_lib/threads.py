@@ -133,7 +133,7 @@ class Writer(Strips):
         for argument in self.exchange_arguments(call):
             if argument in self.c.block_of:
                 if self.c.marker(argument) in THREAD:
-                    raise Refused("a thread's index is exchanged as it is")
+                    raise Refused("a warp function exchanges an index directly")
                 self.slot(argument)
         if self.lib.TypeOf(call) != self.m.void and call not in self.in_place:
             self.slot(call)
@@ -142,7 +142,7 @@ class Writer(Strips):
         if value in self.cut_phis or self.c.marker(value) in SYNC_POINTS:
             return
         if value not in self.c.block_of:
-            raise Refused("a pointer to a variable is exchanged")
+            raise Refused("a warp function exchanges a pointer to a variable")
         self.store_after(value, value)
 
     def store_shared_slots(self):
@@ -176,7 +176,7 @@ class Writer(Strips):
             values = [(phi, value) for phi, value in copies if phi in self.c.varying]
             # go_on or copy_by_origin copies the other values when all threads have left the region.
             together = region.uniform and target.uniform
-            require(together or len(values) == len(copies), "that no copy of a uniform value is dropped")
+            require(together or len(values) == len(copies), "no copy of a uniform value is dropped")
             for phi, value in values:
                 slot, kind, _ = self.slot(phi)
                 self.store_value(value, self.element(kind, slot, region.wide_index))

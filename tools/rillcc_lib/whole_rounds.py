@@ -1,4 +1,4 @@
-"""Copies a loop for the iterations in which all threads take part, in front of the original loop.
+"""Adds a copy in front of a loop, for the iterations in which all threads take part.
 
     for (int j = threadIdx.x; j < n; j += blockDim.x) sum += w[row * n + j] * x[j];
 
