@@ -218,8 +218,8 @@ class CudaSources(support.TestCase):
         kept = "k.cu:1:1: note: in this call\n"
         other = "k.cu: In function 'void k()':\n"
         text = own + chain + note + macro + skipped + kept + other + own + note + "2 errors generated.\n"
-        self.assertEqual(messages.without_notes_of_system(text), own + kept + other + own + "2 errors generated.\n")
-        self.assertEqual(messages.without_notes_of_system(chain + own), chain + own)
+        self.assertEqual(messages.without_system_notes(text), own + kept + other + own + "2 errors generated.\n")
+        self.assertEqual(messages.without_system_notes(chain + own), chain + own)
 
     def test_an_unrolled_loop_has_no_warning(self):
         text = "__global__ void k(float *x, int n) {\n#pragma unroll\n  for (int i = 0; i < n; i++) {\n"

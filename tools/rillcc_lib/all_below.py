@@ -37,12 +37,12 @@ class AllBelow:
         self.c, self.m, self.lib = finder, finder.m, finder.lib
         self.indices = indices  # the names of the functions that return them
 
-    def part_counters(self):
+    def split_counters(self):
         for block in self.c.order:
             for phi in self.m.phis(block) if block not in self.c.divergent else ():
-                self.part_counter(phi, block)
+                self.split_counter(phi, block)
 
-    def part_counter(self, phi, block):
+    def split_counter(self, phi, block):
         ways = self.m.incoming(phi)
         steps = [(v, b) for v, b in ways if self.m.is_binary(v, llvm.ADD) and phi in self.m.operands(v)]
         if len(ways) != 2 or len(steps) != 1 or {b for _, b in ways} & self.c.divergent:

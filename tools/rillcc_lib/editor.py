@@ -36,7 +36,7 @@ def text(path, options, include_dirs):
     except OSError as error:
         raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error
     host = toolchain.host
-    host.ask()
+    host.probe()
     command = [*host.cxx, *host.flags(host.targets()[0]), "-fsyntax-only", source]
     entries.append({"directory": os.getcwd(), "file": source, "arguments": command})
     return json.dumps(entries, indent=2) + "\n"

@@ -143,7 +143,7 @@ class Host:
         if self.clang and not toolchain.options.cxx:
             self.cxx = [self.clang]
 
-    def ask(self):
+    def probe(self):
         """Finds out for which machine the compiler generates code."""
         result = self.toolchain.execute(self.cxx + ["-dM", "-E", "-x", "c++", os.devnull])
         if result.returncode != 0:
@@ -388,34 +388,34 @@ class Host:
         helpers = toolchain.options.cuda_names or self.mentions(HELPER)
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
-        if "__clang__" in self.macros and known_answer.divides_right(toolchain, self.cxx, self.march(target), "divides-" + target):
+        if "__clang__" in self.macros and known_answer.divides_correctly(toolchain, self.cxx, self.march(target), "divides-" + target):
             flags.append("-DRILL_VECTORIZE=1")
         fibers = toolchain.options.fibers or self.thread_by_thread() != ""
         command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not fibers)]
         done = toolchain.execute(command)
-        meeting = set()
+        synchronizing = set()
         if done.returncode == 0 and not fibers:
-            meeting = self.find_meeting(assembly)
-        if meeting:
-            done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(meeting)])
+            synchronizing = self.find_synchronizing(assembly)
+        if synchronizing:
+            done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(synchronizing)])
         if done.returncode != 0:
             return done, {}
         if fibers:
-            meeting = {kernel.name for kernel in toolchain.unit.kernels}
+            synchronizing = {kernel.name for kernel in toolchain.unit.kernels}
         forms = {kernel.name: "a loop over the threads" for kernel in toolchain.unit.kernels}
-        forms.update(dict.fromkeys(meeting, "fibers: %s" % self.why_not))
+        forms.update(dict.fromkeys(synchronizing, "fibers: %s" % self.why_not))
         return self.link(target, assembly, output, done, Cut(done, "")), forms
 
-    def find_meeting(self, assembly):
+    def find_synchronizing(self, assembly):
         """Returns the kernels whose threads may synchronize, according to the compiler's output."""
         symbols = stacks.read(read_text(assembly), "")
-        meeting = set()
+        synchronizing = set()
         for kernel in self.toolchain.unit.kernels:
             for form in stacks.find_forms(symbols, kernel):
                 reached = (name for group in stacks.components(symbols, form) for name in group)
                 if any("rill_host_meet" in name for name in reached):
-                    meeting.add(kernel.name)
-        return meeting
+                    synchronizing.add(kernel.name)
+        return synchronizing
 
     # With every compiler
 
@@ -445,7 +445,7 @@ class Host:
             linked.stderr += text % self.why_not
         elif linked.returncode != 0:
             own = [self.toolchain.source] + sorted(path for path in self.files if not path.startswith("/usr/"))
-            found, known = messages.of_linker(linked.stderr, own, self.toolchain.device_headers, self.toolchain.cuda_names)
+            found, known = messages.linker_hints(linked.stderr, own, self.toolchain.device_headers, self.toolchain.cuda_names)
             if found and known:
                 linked.stderr = messages.show(found)
         linked.stderr = done.stderr + linked.stderr

@@ -38,7 +38,7 @@ int main(void) {
 """
 
 
-def divides_right(toolchain, compiler, flags, name):
+def divides_correctly(toolchain, compiler, flags, name):
     """Returns whether loops that the compiler emits with these flags divide correctly. Returns False if the program
     cannot be compiled or run here."""
     source, program = toolchain.path(name + ".c"), toolchain.path(name)

@@ -70,8 +70,8 @@ class Lanes(Loops):
         by = by if by < width else 0
         return None if kind == SHUFFLE_FROM or (kind == SHUFFLE_XOR and by & (by - 1)) else (kind, by, width)
 
-    def bring(self, region, value):
-        return self.read_lane(region, value) if self.in_place.get(value) is region else super().bring(region, value)
+    def import_value(self, region, value):
+        return self.read_lane(region, value) if self.in_place.get(value) is region else super().import_value(region, value)
 
     def read_lane(self, region, call):
         """Builds a thread's result of a shuffle at the place where the region's values are read."""

@@ -7,7 +7,7 @@ import re
 from . import clc, cuda_headers
 
 # Replacements for names of CUDA programs that the dialect does not have.
-OTHERWISE = {
+REPLACEMENTS = {
     "clock64": "rill_clock_ns()",
     "__nanosleep": "rill_pause()",
     "__shfl": "rill_shuffle",
@@ -49,30 +49,30 @@ NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
-BY_HAND = "see docs/guides/FROM_CUDA.md of rill"
+GUIDE = "see docs/guides/FROM_CUDA.md of rill"
 
 
 def hint(name, device_headers, cuda_names=False):
     """Returns a hint for a name that a compiler does not know, or None."""
     if cuda_names and name in OLD_NAMES:
         return '"%s" is from older versions of CUDA: write %s' % (name, OLD_NAMES[name])
-    if name in OTHERWISE:
-        return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
+    if name in REPLACEMENTS:
+        return '"%s" is not in the dialect: write %s' % (name, REPLACEMENTS[name])
     if TEXTURE.fullmatch(name):
-        return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, BY_HAND)
+        return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, GUIDE)
     if GRID.fullmatch(name):
-        return '"%s": the blocks of a grid cannot wait for each other; use two launches (%s)' % (name, BY_HAND)
+        return '"%s": the blocks of a grid cannot wait for each other; use two launches (%s)' % (name, GUIDE)
     if HOST.fullmatch(name):
-        return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, BY_HAND)
+        return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, GUIDE)
     if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
         return '"%s" is a name of CUDA: include <rill/device/cuda_names.h>, or use rillcc --cuda-names' % name
     return None
 
 
-def of_cub(names):
+def cub_hint(names):
     """Returns a hint for names of CUB."""
     if any(name.startswith("Device") for name in names):
-        return "CUB's device-wide functions are for the host: a kernel source contains only kernels (%s)" % BY_HAND
+        return "CUB's device-wide functions are for the host: a kernel source contains only kernels (%s)" % GUIDE
     others = [name for name in names if name != "cub"]
     if others:
         return '"cub::%s": %s' % (others[0], cuda_headers.CUB_HAS)
@@ -90,13 +90,13 @@ def is_cuda_name(name, device_headers):
 def explain(text, device_headers, cuda_names):
     """Returns the output for a failed compile. If headers are refused, this is only one sentence for each of them,
     because they cause the other errors. Otherwise it is the compiler's messages, followed by the hints."""
-    refused = of_headers(text.splitlines(), device_headers)
+    refused = header_hints(text.splitlines(), device_headers)
     if refused:
         return show(refused)
-    return without_notes_of_system(text) + show(of_compiler(text, device_headers, cuda_names))
+    return without_system_notes(text) + show(compiler_hints(text, device_headers, cuda_names))
 
 
-def of_headers(lines, device_headers):
+def header_hints(lines, device_headers):
     """Returns (file, line, hint) for each CUDA header that is refused or missing."""
     found = []
     for i, line in enumerate(lines):
@@ -110,7 +110,7 @@ def of_headers(lines, device_headers):
     return list(dict.fromkeys(found))
 
 
-def without_notes_of_system(text):
+def without_system_notes(text):
     """Returns a compiler's messages without notes about system headers. Such a note fills a page with the macros that
     declare a function of the C library."""
     kept, chain, dropping = [], [], False
@@ -128,7 +128,7 @@ def without_notes_of_system(text):
     return "".join(kept)
 
 
-def of_compiler(text, device_headers, cuda_names=False):
+def compiler_hints(text, device_headers, cuda_names=False):
     """Returns (file, line, hint) for a compiler's errors, with each hint once."""
     found, lines, seen = [], text.splitlines(), set()
     for i, line in enumerate(lines):
@@ -139,22 +139,22 @@ def of_compiler(text, device_headers, cuda_names=False):
             place = find_include(lines[:i], (device_headers, os.path.dirname(match["file"]) + os.sep))
             if place and CUDA_HEADER not in seen:
                 seen.add(CUDA_HEADER)
-                why = "the header included here includes CUDA's own headers: a kernel source contains only kernels (%s)" % BY_HAND
+                why = "the header included here includes CUDA's own headers: a kernel source contains only kernels (%s)" % GUIDE
                 found.append((*place, why))
             continue
         said = None
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
         names += NAMESPACE.findall(excerpt(lines, i)) if "expected namespace name" in match["text"] else []
         if OF_CUB.search(match["text"]):
-            said = of_cub(names)
+            said = cub_hint(names)
         for name in names:
             said = said or hint(name, device_headers, cuda_names)
-            if not said and is_of_host(lines[i:]):
+            if not said and is_host_function_error(lines[i:]):
                 said = '"%s" is only available on the host' % name
                 if clc.WORDS.fullmatch(name):
                     said = '"%s" for GPUs requires nvcc or hipcc, or libclc with clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
-            said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % BY_HAND
+            said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % GUIDE
         if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
             where = "#ifdef __NVCC__" if cuda_names else "#if RILL_ON_CUDA"
             said = "assembly is for one kind of processor: put PTX in an %s, and C++ in its #else" % where
@@ -166,7 +166,7 @@ def of_compiler(text, device_headers, cuda_names=False):
     return found
 
 
-def is_of_host(lines):
+def is_host_function_error(lines):
     """Returns whether the first line is an error about a function of the C library that GPUs do not have."""
     host = "__host__ function" in lines[0]
     for line in itertools.takewhile(lambda line: not ERROR.match(line), lines[1:]):
@@ -196,7 +196,7 @@ def find_include(lines, foreign):
     return own[0] if own else None
 
 
-def of_linker(text, files, device_headers, cuda_names=False):
+def linker_hints(text, files, device_headers, cuda_names=False):
     """Returns (file, line, hint) for each function that a linker did not find, and whether all of them were located."""
     names = list(dict.fromkeys(re.findall(r"[\w:~]+|.*", name)[0] for name in UNDEFINED.findall(text)))
     found = []

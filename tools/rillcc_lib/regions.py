@@ -35,7 +35,7 @@ BLOCK = tuple("rill_ir_%s_%s" % (what, axis) for what in ("block", "block_dim", 
 BLOCK += ("rill_ir_shared",)
 # rillcc puts this marker before a volatile access to shared memory. The lanes of a warp that can reach it execute the
 # access together.
-IN_STEP = "rill_ir_in_step"
+LOCKSTEP = "rill_ir_in_step"
 # The end of an iteration of an interchanged loop (interchange.py), where no thread waits.
 INTERCHANGE = "rill_ir_interchange"
 # BORDERS is an attribute of a kernel's version in which threads beyond a border do nothing (borders.py). COUNT is a
@@ -56,7 +56,7 @@ SYNC_POINTS = {
     "rill_ir_warp_sync": SyncPoint(WARP, "", 0),
     "rill_ir_ballot": SyncPoint(WARP, "rill_sched_ballot", 1),
     "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
-    IN_STEP: SyncPoint(WARP_ANY),
+    LOCKSTEP: SyncPoint(WARP_ANY),
     INTERCHANGE: SyncPoint(FREE),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
@@ -127,11 +127,11 @@ class Finder:
         self.read()
         self.take_whole_warps()
         self.choose_interchanges()
-        tails.part(self)
+        tails.duplicate_tails(self)
         self.read()
         self.find_uniform()
         below = all_below.AllBelow(self, THREAD)
-        below.part_counters()
+        below.split_counters()
         self.read()
         self.find_uniform()
         if not self.has_borders:  # in a version with borders these conditions do not hold
@@ -149,7 +149,7 @@ class Finder:
             self.leaving.append(block)
         self.read()
         self.find_uniform()
-        self.separate()
+        self.split_edges()
         self.read()
         self.find_uniform()
         self.find_regions()
@@ -157,7 +157,7 @@ class Finder:
         counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
         self.inside = any(free)  # whether loops are interchanged
         # Whether threads wait for each other. Barriers that only count the threads inside a border are ignored.
-        self.meets = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))
+        self.synchronizes = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))
 
     # Values with which every thread starts
 
@@ -192,7 +192,7 @@ class Finder:
             for instruction in self.m.instructions(block):
                 name = self.marker(instruction)
                 if name in SYNC_POINTS:
-                    self.own_arguments(instruction)
+                    self.copy_index_arguments(instruction)
                     self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
 
     def take_whole_warps(self):
@@ -223,7 +223,7 @@ class Finder:
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == FREE
 
-    def own_arguments(self, call):
+    def copy_index_arguments(self, call):
         """Replaces exchanged indices by values, because only values have slots that other threads can read."""
         for i, argument in enumerate(self.m.arguments(call)):
             if self.lib.IsAInstruction(argument) and self.marker(argument) in THREAD:
@@ -354,7 +354,7 @@ class Finder:
                     if instruction not in self.varying and self.is_varying(instruction, block):
                         self.varying.add(instruction)
                         changed = True
-                if self.names_some(block) and block not in parted:
+                if self.has_varying_mask(block) and block not in parted:
                     parted.add(block)
                     barriers = [b for b in self.sync_points if self.is_barrier(b)]
                     self.divergent |= flow.reachable(self.successors, self.successors[block], barriers)
@@ -369,14 +369,14 @@ class Finder:
                 self.divergent |= more
                 changed = True
 
-    def names_some(self, block):
+    def has_varying_mask(self, block):
         """Returns whether a block ends in a warp function whose mask depends on data. Lanes of other masks may be in
         another iteration of a loop, even if all of them get here equally often."""
         call = self.sync_points.get(block)
         mask = SYNC_POINTS[self.marker(call)].mask if call else None
-        return mask is not None and not self.is_of_place(self.m.arguments(call)[mask])
+        return mask is not None and not self.depends_only_on_index(self.m.arguments(call)[mask])
 
-    def is_of_place(self, value):
+    def depends_only_on_index(self, value):
         """Returns whether a value is computed only from the thread's index and uniform values."""
         seen, work = set(), [value]
         while work:
@@ -484,7 +484,7 @@ class Finder:
                 return cuts, owner
             cuts += list(dict.fromkeys(more))
 
-    def separate(self):
+    def split_edges(self):
         """Provides a place for the copies to the phis of each cut: each region has only one edge to a cut, and a branch
         that is executed once has none."""
         cuts, owner = self.find_cuts()

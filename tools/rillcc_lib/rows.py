@@ -117,7 +117,7 @@ class Rows:
             return None
         path, guards = walked
         row = Row(block, befores[0], after, path, guards, counter, limit, stays)
-        return row if self.pays(row) else None
+        return row if self.is_profitable(row) else None
 
     def find_counter(self, block, condition):
         """Returns the phi that grows by one in each iteration, and the limit with which its next value is compared."""
@@ -126,9 +126,9 @@ class Rows:
             return None, None
         counter, one = self.m.operands(following)
         ways = {b: v for v, b in self.m.incoming(counter)} if counter in self.m.phis(block) else {}
-        known = self.m.constant(one) == 1 and ways.get(block) == following and self.is_same(limit)
+        known = self.m.constant(one) == 1 and ways.get(block) == following and self.is_uniform(limit)
         start = next((v for b, v in ways.items() if b != block), None)
-        return (counter, limit) if known and self.is_same(start) else (None, None)
+        return (counter, limit) if known and self.is_uniform(start) else (None, None)
 
     def find_path(self, block, before):
         """Returns the blocks on the path of a thread to the loop, and the conditions on the path. Returns None if there
@@ -163,13 +163,13 @@ class Rows:
     def is_plain(self, load):
         return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == llvm.NOT_ATOMIC
 
-    def is_same(self, value):
+    def is_uniform(self, value):
         """Returns whether a value from before the loop is the same for all threads."""
         if value not in self.block_of:
             return True
-        return self.m.opcode(value) in PURE and all(map(self.is_same, self.m.operands(value)))
+        return self.m.opcode(value) in PURE and all(map(self.is_uniform, self.m.operands(value)))
 
-    def is_known(self, value, path, is_guard=False):
+    def is_computable(self, value, path, is_guard=False):
         """Returns whether a value from before the loop can be computed for another thread. A guard must be computed
         before it is known whether that thread reaches the loop, so it must not load."""
         if value not in self.block_of or value == self.threads.counter:
@@ -177,17 +177,17 @@ class Rows:
         opcode = self.m.opcode(value)
         if self.block_of[value] not in path or (opcode == llvm.LOAD and is_guard) or opcode not in PURE | {llvm.LOAD}:
             return False
-        return all(self.is_known(operand, path, is_guard) for operand in self.m.operands(value))
+        return all(self.is_computable(operand, path, is_guard) for operand in self.m.operands(value))
 
-    def pays(self, row):
+    def is_profitable(self, row):
         """Returns whether all of a loop can be executed for several threads, and sums numbers of each thread's own row."""
         m, lib = self.m, self.lib
         self.row, self.inside = row, m.instructions(row.block)[:-1]
         self.find_varying()
         inputs = {v for value in self.inside for v in self.outside_operands(value)}
-        if not all(self.is_known(value, row.path) for value in inputs):
+        if not all(self.is_computable(value, row.path) for value in inputs):
             return False
-        if not all(self.is_known(condition, row.path, True) for condition, _ in row.guards):
+        if not all(self.is_computable(condition, row.path, True) for condition, _ in row.guards):
             return False
         phis = [phi for phi in m.phis(row.block) if phi in self.varying]
         self.loads = [value for value in self.inside if value in self.varying and m.opcode(value) == llvm.LOAD]
@@ -208,7 +208,7 @@ class Rows:
             changed = False
             for value in self.inside:
                 ways = self.m.incoming(value) if self.m.opcode(value) == llvm.PHI else [(v, 0) for v in self.m.operands(value)]
-                differs = any(v in self.varying or (v in self.block_of and v not in self.inside and not self.is_same(v)) for v, _ in ways)
+                differs = any(v in self.varying or (v in self.block_of and v not in self.inside and not self.is_uniform(v)) for v, _ in ways)
                 if differs and value not in self.varying:
                     self.varying.add(value)
                     changed = True
@@ -319,10 +319,10 @@ class Rows:
         w.at_end(enter)
         w.branch_if(self.build("ICmp", llvm.ULT, self.threads.counter, w.load(m.i32, done)), fetch, check)
         w.at_end(check)
-        w.branch_if(self.all_come(start[row.counter]), strip, row.block)
+        w.branch_if(self.build_all_reach(start[row.counter]), strip, row.block)
         for phi in m.phis(row.block):
             m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
-        self.renew(start, results, places)
+        self.remap_values(start, results, places)
         w.at_end(strip)
         self.find_inputs()
         self.write_loop(strip)
@@ -340,7 +340,7 @@ class Rows:
         w.branch(merge)
         self.join(merge, fetch, taken)
 
-    def all_come(self, start):
+    def build_all_reach(self, start):
         """Builds a value that is true if at least LANES threads are left, all of which reach the loop, and if there are
         enough iterations."""
         m, outer = self.m, self.threads.counter
@@ -349,7 +349,7 @@ class Rows:
         fits = self.build("And", room, self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds))))
         self.lanes = [{outer: self.w.nowrap(self.build("Add", outer, m.number(lane))) if lane else outer} for lane in range(LANES)]
         for condition, way in self.row.guards:
-            for lane in [] if self.is_same(condition) else self.lanes[1:]:
+            for lane in [] if self.is_uniform(condition) else self.lanes[1:]:
                 holds = self.build("Freeze", self.of_lane(condition, lane))
                 fits = self.build("And", fits, holds if way else self.build("Xor", holds, m.number(1, m.i1)))
         return fits
@@ -359,7 +359,7 @@ class Rows:
         self.spread = {}
         for value in self.inside:
             for operand in self.outside_operands(value):
-                if not self.is_same(operand):
+                if not self.is_uniform(operand):
                     each = [self.of_lane(operand, lane) for lane in self.lanes]
                     if self.m.opcode(value) not in (llvm.GEP, llvm.LOAD) and operand not in self.spread:
                         self.spread[operand] = self.gather(each)
@@ -392,7 +392,7 @@ class Rows:
         for phi, value in zip(values, self.ends):
             w.store(phi, self.places[value])
 
-    def renew(self, start, results, places):
+    def remap_values(self, start, results, places):
         """Finds the loop's values again after its phis were recreated."""
         new = dict(zip(self.inside, self.m.instructions(self.row.block)))
         self.inside = list(new.values())
@@ -422,7 +422,7 @@ class Rows:
 
     def of_lane(self, value, lane):
         """Builds the value that a value from before the loop has in another thread."""
-        if value in lane or value not in self.block_of or self.is_same(value):
+        if value in lane or value not in self.block_of or self.is_uniform(value):
             return lane.get(value, value)
         operands = [self.of_lane(operand, lane) for operand in self.m.operands(value)]
         copy = self.lib.InstructionClone(value)

@@ -9,7 +9,7 @@ from . import flow, llvm
 from .ir import DIVISIONS, PURE
 from .regions import SHUFFLES, THREAD, Refused, require
 
-MOST_AGAIN = 12  # instructions for which a value is computed again instead of kept
+MOST_REMATERIALIZED = 12  # instructions for which a value is computed again instead of kept
 MOST_BYTES = 1024  # that each thread keeps
 MOST_THREADS = 1024  # RILL_CPU_MAX_THREADS
 PATTERN = 0xA5
@@ -39,7 +39,7 @@ class Slots:
         self.thread_loops = []  # the loops over threads that increment by one
         self.local = self.find_local_memory()
         self.liveness()
-        self.join_slots()
+        self.coalesce_slots()
         shuffles = [call for call in self.c.sync_points.values() if self.c.marker(call) in SHUFFLES]
         self.exchanged = {call: self.find_exchanged(call) for call in shuffles}
         self.shuffled = {self.shared_slots.get(value, value) for value in self.exchanged.values()}
@@ -231,7 +231,7 @@ class Slots:
     def interfere(self, a, b):
         return self.is_live_after(a, b) or self.is_live_after(b, a)
 
-    def join_slots(self):
+    def coalesce_slots(self):
         """Lets a phi and its incoming values share a slot if they are never live at the same time."""
         groups = {phi: [phi] for phi in self.cut_phis}
         ways = [(phi, value) for phi in self.cut_phis if phi in self.c.varying for value, _ in self.m.incoming(phi)]
@@ -243,7 +243,7 @@ class Slots:
                     continue
                 if from_round and not flow.dominates(above, self.c.block_of[phi], self.c.block_of[value]):
                     continue
-                if value in self.cut_phis or self.is_again(value) or self.c.marker(value):
+                if value in self.cut_phis or self.is_rematerialized(value) or self.c.marker(value):
                     continue
                 if all(not self.interfere(value, other) for other in groups[phi]):
                     groups[phi].append(value)
@@ -293,9 +293,9 @@ class Slots:
         """Returns the largest size of a block's arrays."""
         return self.bytes * MOST_THREADS + self.padding
 
-    def is_again(self, value):
+    def is_rematerialized(self, value):
         """Returns whether a value is computed again instead of kept."""
-        return self.repeats(value) and self.cost(value, set()) <= MOST_AGAIN
+        return self.repeats(value) and self.cost(value, set()) <= MOST_REMATERIALIZED
 
     def repeats(self, value):
         """Returns whether an instruction returns the same result for the same operands, at little cost."""
@@ -318,7 +318,7 @@ class Slots:
         if value not in c.block_of or value in seen or c.marker(value) in THREAD:
             return 0
         if not self.repeats(value):
-            return MOST_AGAIN + 1 if value in c.varying else 0
+            return MOST_REMATERIALIZED + 1 if value in c.varying else 0
         seen.add(value)
         return 1 + sum(self.cost(operand, seen) for operand in self.m.operands(value))
 
@@ -346,17 +346,17 @@ class Slots:
             return value
         key = (region, value)
         if key not in self.imports:
-            self.imports[key] = self.bring(region, value)
+            self.imports[key] = self.import_value(region, value)
         return self.imports[key]
 
-    def bring(self, region, value):
+    def import_value(self, region, value):
         c, lib = self.c, self.lib
         marker = c.marker(value)
         if marker in THREAD:
             return region.index[THREAD.index(marker)]
         if lib.IsAAllocaInst(value):
-            return self.bring_memory(region, value)
-        if value not in self.cut_phis and marker is None and value not in self.slots and self.is_again(value):
+            return self.import_memory(region, value)
+        if value not in self.cut_phis and marker is None and value not in self.slots and self.is_rematerialized(value):
             operands = [self.need(region, operand) for operand in self.m.operands(value)]
             copy = lib.InstructionClone(value)
             self.before(region.import_end)
@@ -375,7 +375,7 @@ class Slots:
         self.before(region.import_end)
         return (self.element(kind, slot, region.wide_index) if each else slot), kind
 
-    def bring_memory(self, region, variable):
+    def import_memory(self, region, variable):
         if variable not in self.private:
             kind = self.lib.GetAllocatedType(variable)
             alignment, size = self.lib.GetAlignment(variable), self.lib.ABISizeOfType(self.m.layout, kind)

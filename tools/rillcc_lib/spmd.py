@@ -100,27 +100,27 @@ class Rewriter:
     def prepare(self, unroll=True):
         """Inlines functions that read the thread's index or synchronize into the kernels."""
         lib, m = self.lib, self.m
-        self.take_dynamic_shared()
-        self.take_mathematics()
+        self.replace_dynamic_shared()
+        self.replace_mathematics()
         conversions.narrow(m)
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
-        for function in (self.callers(self.markers()) | self.in_step_by_argument()) - kernels:
+        for function in (self.callers(self.markers()) | self.functions_in_lockstep()) - kernels:
             for name in ("noinline", "optnone"):
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
-        self.tell_ranges()
-        self.keep_what_kernels_need()
+        self.add_range_metadata()
+        self.internalize()
         self.drop_helpers(self.never_needed)
         if not unroll:
-            self.forget_loop_hints()
+            self.remove_loop_hints()
         m.run_passes(PREPARE, unroll)
         sums.restore(m)
         small_vectors.split(m)
         atomics.mark(m)
 
-    def tell_ranges(self):
+    def add_range_metadata(self):
         """Tells LLVM that a thread's index is not negative as an int, which makes its quotients and remainders simpler."""
         lib, m, kind = self.lib, self.m, self.lib.GetMDKindIDInContext(self.m.context, b"range", 5)
         ends = [lib.ValueAsMetadata(m.number(number)) for number in (0, MOST_THREADS)]
@@ -129,7 +129,7 @@ class Rewriter:
             for call in m.users(function):
                 lib.SetMetadata(call, kind, node)
 
-    def forget_loop_hints(self):
+    def remove_loop_hints(self):
         """Removes the hints of `#pragma unroll`, which are meant for GPUs and which LLVM would follow."""
         kind = self.lib.GetMDKindIDInContext(self.m.context, b"llvm.loop", 9)
         for function in self.m.functions():
@@ -145,7 +145,7 @@ class Rewriter:
             counts.append(sum(name in regions.SYNC_POINTS for name in names))
         return max(counts)
 
-    def keep_what_kernels_need(self):
+    def internalize(self):
         """Removes functions that no kernel calls, because an image is called only through its table."""
         for function in self.m.functions():
             if self.lib.IsDeclaration(function) or self.lib.GetLinkage(function) == llvm.AVAILABLE_EXTERNALLY_LINKAGE:
@@ -169,19 +169,19 @@ class Rewriter:
         """Returns whether no kernel of this source can need a helper, judging by what the source calls."""
         if name.startswith("rill_fiber_"):
             return not self.m.function(name.replace("rill_fiber_", "rill_ir_"))
-        return name.startswith("rill_sched_") and not self.threads_meet and name != COUNTS
+        return name.startswith("rill_sched_") and not self.threads_synchronize and name != COUNTS
 
     @functools.cached_property
-    def threads_meet(self):
+    def threads_synchronize(self):
         return any(map(self.m.function, regions.SYNC_POINTS)) or any(map(self.volatile_accesses, self.m.functions()))
 
-    def forget_level(self):
+    def remove_level(self):
         """Removes the processor's level from all functions, so that the command that compiles the module selects it."""
         for function in self.m.functions():
             for name in (b"target-cpu", b"target-features"):
                 self.lib.RemoveStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name))
 
-    def take_dynamic_shared(self):
+    def replace_dynamic_shared(self):
         """Replaces variables such as `extern __shared__ float tile[]` by the block's dynamic shared memory."""
         m, lib = self.m, self.lib
         for function in m.functions():
@@ -206,7 +206,7 @@ class Rewriter:
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
 
-    def take_mathematics(self):
+    def replace_mathematics(self):
         """Replaces functions of the C library and of LLVM by rill's own."""
         intrinsics = {name: "llvm.%s.f32" % name[:-1] for name in MATHEMATICS}
         intrinsics.update({name: "llvm.%s.f64" % name for name in MATHEMATICS_OF_DOUBLE})
@@ -228,7 +228,7 @@ class Rewriter:
                     found.append((instruction, self.lib.GetOperand(instruction, where)))
         return found
 
-    def in_step_by_argument(self):
+    def functions_in_lockstep(self):
         """Returns the functions with volatile accesses to memory that may not be their own, and the functions that call
         these."""
         functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.may_share(f)]
@@ -277,7 +277,7 @@ class Rewriter:
                 work += self.m.operands(value)[opcode == llvm.SELECT :]
         return False
 
-    def keep_in_step(self, kernel):
+    def mark_lockstep(self, kernel):
         """Keeps the lanes of a warp together at volatile accesses, as programs for warps in lockstep expect. This
         applies to accesses to shared memory, and if there are volatile stores, also to other memory that lanes may use
         to communicate."""
@@ -288,14 +288,14 @@ class Rewriter:
             return
         m, lib = self.m, self.lib
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
-        marker = m.function(regions.IN_STEP) or lib.AddFunction(m.handle, regions.IN_STEP.encode(), kind)
+        marker = m.function(regions.LOCKSTEP) or lib.AddFunction(m.handle, regions.LOCKSTEP.encode(), kind)
         builder = lib.CreateBuilderInContext(m.context)
         for place in places:
             lib.PositionBuilderBefore(builder, place)
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
         lib.DisposeBuilder(builder)
 
-    def kernels_apart(self):
+    def independent_kernels(self):
         """Returns the kernels whose blocks never wait for others."""
         blocks = apart.Blocks(self)
         return {entry.name for entry in self.entries() if blocks.never_wait(entry.versions)}
@@ -354,7 +354,7 @@ class Rewriter:
             finder.find()
             writer = threads.Writer(finder)
             writer.write()
-            if not finder.meets:
+            if not finder.synchronizes:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
                 raise regions.Refused("LLVM finds an error in the loops that rillcc made of it, which is a bug in rillcc")
@@ -378,7 +378,7 @@ class Rewriter:
         """Cuts the versions of a kernel; returns a note on how it runs, and the largest size of its threads' arrays in
         bytes."""
         finder, writer = self.cut(entry.versions[0], syncing)
-        note = "loops between barriers" if finder.meets else "a loop over the threads"
+        note = "loops between barriers" if finder.synchronizes else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
         for version in entry.versions[1:]:
             at_borders = self.m.has_text_attribute(version, regions.BORDERS)
@@ -451,9 +451,9 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
-            never_wait = rewriter.kernels_apart()
+            never_wait = rewriter.independent_kernels()
             for entry in rewriter.entries():
-                rewriter.keep_in_step(entry.run_block)
+                rewriter.mark_lockstep(entry.run_block)
             rewriter.interchange()
             rewriter.add_versions()
             module.write(prepared)
@@ -466,10 +466,10 @@ def rewrite(library, source, output, fibers, options, any_level=False):
         try:
             rewriter = Rewriter(library, module, options.fill)
             if fibers:
-                rewriter.take_dynamic_shared()
-                rewriter.take_mathematics()
+                rewriter.replace_dynamic_shared()
+                rewriter.replace_mathematics()
                 conversions.narrow(module)
-                rewriter.keep_what_kernels_need()
+                rewriter.internalize()
                 if options.check:
                     bounds.Bounds(module).add()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
@@ -480,7 +480,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 divisions.Divisions(module).replace()
                 rewriter.drop_helpers()
                 if any_level:
-                    rewriter.forget_level()
+                    rewriter.remove_level()
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)

@@ -11,7 +11,7 @@ from . import flow
 MOST_COPIED = 40  # instructions
 
 
-def part(finder):
+def duplicate_tails(finder):
     for block in finder.order:
         leaving = [other for other in finder.predecessors[block] if other in finder.syncing]
         if block in finder.syncing or not leaving or len(finder.predecessors[block]) < 2:

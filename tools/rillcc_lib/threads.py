@@ -174,15 +174,15 @@ class Writer(Strips):
             self.m.redirect(block, target.entry, way)
             self.at_end(way)
             values = [(phi, value) for phi, value in copies if phi in self.c.varying]
-            # go_on or copy_by_origin copies the other values when all threads have left the region.
+            # build_transition or copy_by_origin copies the other values when all threads have left the region.
             together = region.uniform and target.uniform
             require(together or len(values) == len(copies), "no copy of a uniform value is dropped")
             for phi, value in values:
                 slot, kind, _ = self.slot(phi)
                 self.store_value(value, self.element(kind, slot, region.wide_index))
-            self.note_mask(region, region.masks.get(target))
+            self.store_mask(region, region.masks.get(target))
             if notes and not static:
-                self.note(region, self.number(target))
+                self.store_next(region, self.number(target))
             self.branch(region.latch)
         for block in region.blocks:
             end = self.m.terminator(block)
@@ -190,11 +190,11 @@ class Writer(Strips):
                 self.lib.InstructionEraseFromParent(end)
                 self.at_end(block)
                 if notes:
-                    self.note(region, ENDED)
+                    self.store_next(region, ENDED)
                 self.branch(region.latch)
         self.at_end(region.tail)
         if static:
-            self.go_on(region)
+            self.build_transition(region)
         elif self.follows(region):
             self.follow(region, region.exits[0] if region.exits else None)
         else:
@@ -217,11 +217,11 @@ class Writer(Strips):
         mask = self.m.arguments(region.sync)[SYNC_POINTS[self.c.marker(region.sync)].mask]
         return None if self.m.constant(mask) == 0xFFFFFFFF else mask
 
-    def note_mask(self, region, mask):
+    def store_mask(self, region, mask):
         if self.masks is not None and mask is not None:
             self.store(mask, self.element(self.m.i32, self.masks, region.wide_index))
 
-    def note(self, region, number):
+    def store_next(self, region, number):
         self.store(self.m.number(number, self.m.i16), self.element(self.m.i16, self.next, region.wide_index))
 
     def close_scalar(self, region):
@@ -231,7 +231,7 @@ class Writer(Strips):
             region.leaves[way] = target
             self.at_end(way)
             self.copy_uniform([(phi, value) for phi, value in copies if phi not in self.c.varying])
-            self.enter(target)
+            self.enter_region(target)
         self.at_end(region.tail)
         self.lib.BuildUnreachable(self.builder)
 
@@ -240,7 +240,7 @@ class Writer(Strips):
         for phi, value in copies:
             self.store_value(value, self.slot(phi)[0])
 
-    def go_on(self, region):
+    def build_transition(self, region):
         """Builds the transition to the next region when all threads have left a region; threads that have ended are
         left out."""
         if not region.exits:
@@ -253,7 +253,7 @@ class Writer(Strips):
             self.branch_if(self.build("ICmp", llvm.NE, left, self.m.number(0)), some, self.ended)
             self.at_end(some)
         self.copy_from(region, target)
-        self.enter(target)
+        self.enter_region(target)
 
     def copy_from(self, region, target):
         """Sets the uniform phis of a region when all threads have reached it from another region."""
@@ -289,7 +289,7 @@ class Writer(Strips):
             self.branch(done)
         self.at_end(done)
 
-    def enter(self, target):
+    def enter_region(self, target):
         """Builds the transition to a uniform region."""
         if target.sync is not None and not self.acts_by_warps(target):
             self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
@@ -335,7 +335,7 @@ class Writer(Strips):
                 lib.AddCase(switch, m.number(region.number | ACTS), act)
                 self.at_end(act)
                 self.copy_by_origin(region)
-                self.enter(region)
+                self.enter_region(region)
                 continue
             lib.AddCase(switch, m.number(region.number), region.head)
             act = self.new_block("")
