@@ -211,8 +211,8 @@ class AllBelow:
         return self.build("ICmp", ABOVE[below] if low else below, end, here(limit))
 
     def split(self, value):
-        """Returns the terms of a sum that depend on the thread's index, and its other terms, which are uniform. Returns
-        None for any other value."""
+        """Splits a sum into the terms that depend on the thread's index and the other terms, which must be uniform.
+        Returns None for any other value."""
         terms = self.terms(value)
         indices = [term for term in terms if self.largest(term)]
         uniform = [term for term in terms if term not in indices]

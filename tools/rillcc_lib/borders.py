@@ -141,7 +141,7 @@ class Borders:
         return result
 
     def count(self, border, active):
-        """Lets all threads pass a border if one of them is inside. Returns a value that is true for threads that are
+        """Lets all threads pass a border if one of them is inside. Returns a value that is true if this thread is
         inside."""
         m, lib, end = self.m, self.lib, self.m.terminator(border.block)
         kind = lib.FunctionType(m.i32, llvm.array([m.i32]), 1, 0)

@@ -198,8 +198,8 @@ class Module:
         self.lib.InsertIntoBuilder(builder, instruction)
 
     def place_of_calls(self, function):
-        """Returns a source location for calls that rillcc adds, which LLVM requires if there is debug information.
-        Returns None if there is none."""
+        """Returns a source location for calls that rillcc adds. LLVM requires one if there is debug information;
+        without debug information, returns None."""
         places = (self.lib.InstructionGetDebugLoc(i) for block in self.blocks(function) for i in self.instructions(block))
         return next((place for place in places if place), None)
 

@@ -1,5 +1,5 @@
-"""Tests with a program whose result is known whether a clang correctly vectorizes loops with conditional divisions of
-invariant operands.
+"""Tests whether a clang correctly vectorizes loops with conditional divisions of invariant operands, by running a
+program whose result is known.
 
 If rillcc rewrites the module that clang compiles, divisions.py avoids the problem. If rillcc cannot load clang's LLVM,
 clang compiles the loops over threads by itself, and these loops are vectorized only if this program's result is

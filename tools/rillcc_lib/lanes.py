@@ -29,8 +29,8 @@ class Lanes(Loops):
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
 
     def exchange_arguments(self, call):
-        """Returns the arguments of a synchronization point. The exchanged value is replaced by the value whose slot
-        holds it."""
+        """Returns the arguments of a synchronization point. For a shuffle, the first one is the value whose slot holds
+        the exchanged value."""
         arguments = self.m.arguments(call)
         return [self.exchanged.get(call, arguments[0]), *arguments[1:]] if arguments else []
 

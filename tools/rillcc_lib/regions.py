@@ -485,8 +485,8 @@ class Finder:
             cuts += list(dict.fromkeys(more))
 
     def split_edges(self):
-        """Provides a place for the copies to the phis of each cut: each region has only one edge to a cut, and a branch
-        that is executed once has none."""
+        """Inserts blocks for the copies to the phis of cuts. Afterwards each region has only one edge to a cut with
+        phis, from a block that has no other successor and is not a branch that is executed once."""
         cuts, owner = self.find_cuts()
         for cut in cuts:
             phis = self.m.phis(cut)

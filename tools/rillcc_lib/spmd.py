@@ -146,7 +146,8 @@ class Rewriter:
         return max(counts)
 
     def internalize(self):
-        """Removes functions that no kernel calls, because an image is called only through its table."""
+        """Gives all functions internal linkage, so that LLVM removes those that no kernel calls. An image is called
+        only through its table."""
         for function in self.m.functions():
             if self.lib.IsDeclaration(function) or self.lib.GetLinkage(function) == llvm.AVAILABLE_EXTERNALLY_LINKAGE:
                 continue

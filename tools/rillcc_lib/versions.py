@@ -90,7 +90,7 @@ class Versions:
         return [i for block in self.m.blocks(function) for i in self.m.instructions(block) if i in found]
 
     def is_about_warps(self):
-        """Returns whether the synchronization points that a thread reaches depend on its warp."""
+        """Returns whether a thread's warp decides which synchronization points the thread reaches."""
         agreed, ends = whole_warps.Agreed(self), self.deciding(self.kernel)
         conditions = [self.lib.GetOperand(end, 0) for end in ends]
         return any(not self.is_early(condition) and agreed.agree(condition) for condition in conditions)

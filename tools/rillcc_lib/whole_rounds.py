@@ -177,9 +177,9 @@ class WholeRounds:
         return self.build_one("Select", *parts, m.number(0, m.i1)) if all(parts) else None
 
     def range(self, start, signed):
-        """Builds the counter's least start value in any thread, the distance of this thread's start value from it, the
-        distance of the largest start value from it, and a value that is true if no start value wraps. Returns None if
-        the start is not a sum with an index."""
+        """Returns (least, own, distance, fits): the least start value of the counter in any thread, the distance from
+        it to this thread's start value, the distance from it to the largest start value, and whether no start value
+        wraps. Returns None if the start is not a sum with an index."""
         steps, value = self.below.steps(start)
         kinds = {self.m.opcode(step) for step in steps}
         if not kinds <= {llvm.ZEXT, llvm.SEXT} or len(kinds) > 1:
