@@ -343,7 +343,7 @@ class Rewriter:
                     continue
                 callee = self.m.callee(instruction)
                 if callee in syncing_functions:
-                    raise regions.Refused('"%s" cannot be inlined into it, because it calls itself' % stacks.readable(self.m.name(callee)))
+                    raise regions.Refused('"%s" calls itself, so it cannot be inlined into the kernel' % stacks.readable(self.m.name(callee)))
                 if callee or self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
                     continue
                 if not self.is_service(instruction):

@@ -14,7 +14,7 @@ TOKEN = re.compile(
 NAME = re.compile(r"[A-Za-z_]\w*")
 KERNEL = '"rill_global"'  # __global__ after preprocessing (rill/device/on_host.h)
 WITH_BRACKETS = {"__attribute__", "__declspec", "alignas", "__launch_bounds__"}
-NO_NAMES = set("class typename auto bool char short int long unsigned signed const".split())  # these words are no names of parameters
+NO_NAMES = set("class typename auto bool char short int long unsigned signed const".split())  # words that are not names of parameters
 CLOSES = {"(": ")", "[": "]", "{": "}"}
 
 
