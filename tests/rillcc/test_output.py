@@ -325,7 +325,7 @@ class Errors(support.TestCase):
         template = self.kernel("template <class T> __global__ void k(T *x) { x[0] = 1; }\n")
         self.refused(template, r"rillcc: k\.kernel\.cu: all its kernels are templates or in an unnamed namespace: name instances with RILL_KERNEL_INSTANCE\(")
         several = template + "template <class T> __global__ void k(T *x, int n) { x[0] = n; }\nRILL_KERNEL_INSTANCE(i, k<int>);\n"
-        several_of = r"rillcc: k\.kernel\.cu:5: several kernels of that name: RILL_KERNEL_INSTANCE\(name, static_cast<void"
+        several_of = r"rillcc: k\.kernel\.cu:5: there are several kernels of that name: select one with RILL_KERNEL_INSTANCE\(name, static_cast<void"
         self.refused(several, several_of)
         self.refused(several, several_of, "--target", HOST, "--clang", "none")
         self.refused(self.kernel("RILL_KERNEL(k, int n);\n"), at)
