@@ -13,7 +13,7 @@ const char *gpu_read_parts(const void *data, size_t size, struct rill__image *ou
   char target[HIP_TARGET_SIZE];
   if (rill__hip_is_compressed_bundle(data, size)) {
     /* the same text as in tools/rillcc_lib/offload.py */
-    return "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without "
+    return "compressed bundles (CCOB) are not supported: compile with --no-offload-compress, and without "
            "--offload-compress, which HIPCC_COMPILE_FLAGS_APPEND may contain";
   }
   if (rill__hip_is_offload_bundle(data, size)) return rill__hip_offload_parts(data, size, out);

@@ -71,7 +71,7 @@ class Ranks(ToolTest):
         self.write("in.png", png.encode(20, 11, pattern(20, 11)))
         done = self.launch(4, "in.png", "-o", "out.png")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("rill: 11 rows for 4 ranks are less than 3 each", done.stderr)
+        self.assertIn("rill: 11 rows are too few for 4 ranks: each needs at least 3", done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.png"])
 
     def test_no_such_picture(self):
@@ -80,7 +80,7 @@ class Ranks(ToolTest):
         self.assertIn("none.png", done.stderr)
 
     def test_options_that_do_not_go_together(self):
-        self.fail_with(2, "--passes goes with --ranks", "demo", "--passes", "2")
+        self.fail_with(2, "--passes requires --ranks", "demo", "--passes", "2")
         self.fail_with(2, "--passes takes a number from 1 to 64", "demo", "--ranks", "--passes", "65")
 
 

@@ -393,9 +393,9 @@ def with_no_gpu_compilers(work):
     environment = clean_environment() | {"PATH": str(programs), "CC": "gcc", "CXX": "g++", "RILL_CLANG": ""}
     environment |= {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # their folders are also searched
     environment |= {"PKG_CONFIG_LIBDIR": str(work), "PKG_CONFIG_PATH": ""}
-    said = {"cuda": r"nvcc is not to be used, and no clang 15 or later \(on Debian and Ubuntu: clang-19 libclc-19\)"
+    said = {"cuda": r"nvcc is disabled, and no clang 15 or later \(on Debian and Ubuntu: clang-19 libclc-19\)"
                     r"(?:; of kernels/ the PTX that came with the sources)?",
-            "hip": r"hipcc is not to be used, and no clang 15 or later with lld \(on Debian and Ubuntu: clang-19 lld-19 libclc-19\)"}
+            "hip": r"hipcc is disabled, and no clang 15 or later with lld \(on Debian and Ubuntu: clang-19 lld-19 libclc-19\)"}
     absent = ("rill demo +: absent: no libpng found .*: libpng-dev", "tests +: left out: no cmocka found .*: libcmocka-dev",
               "mpi +: absent: .*no MPI found .*: libopenmpi-dev")
     both = ["cuda", "hip"]

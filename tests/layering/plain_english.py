@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-FOLDERS = ("docs", "include", "core", "backends", "kernels", "README.md", "CONTRIBUTING.md")
+FOLDERS = ("docs", "include", "core", "backends", "kernels", "tools", "README.md", "CONTRIBUTING.md")
 
 OWNER = r"(rill|CUDA|HIP|NVIDIA|AMD|the (driver|vendor|library|program|caller|user)|others?)(s'|'s)"
 

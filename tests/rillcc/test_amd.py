@@ -137,7 +137,7 @@ class Amd(support.TestCase):
             fake = self.fake("--nothing", b"CCOB" + bytes(60))
             arguments = ["-o", "o.c", "--target", "hip:gfx90a", way, fake, self.write_sums()]
             result = self.rillcc(*arguments, **({"RILL_HIPCC": "none"} if way == "--clang" else {}))
-            self.assertIn("what clang++ wrote cannot be read: compressed bundles (CCOB) are not read: compile with", result.stderr)
+            self.assertIn("the output of clang++ cannot be read: compressed bundles (CCOB) are not supported: compile with", result.stderr)
             self.assertEqual(result.returncode, 1)
 
     def check_targets(self, targets, version):

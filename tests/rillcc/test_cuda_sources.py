@@ -54,13 +54,13 @@ __global__ void portable(float *x) { x[0] = twice(x[1]); }
 # A library's header, and what a user reads of it.
 REFUSED = (
     ("cublas_v2.h", "cuBLAS is called on the host, with the stream that rill_stream_native returns; rill has rill_kernels_sgemm_many in kernels/"),
-    ("cub/device/device_scan.cuh", "CUB's functions for a device are called on the host; rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"),
-    ("cub/block/block_radix_sort.cuh", "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB; nvcc has it, in an #ifdef __NVCC__"),
-    ("curand_kernel.h", "rill has no random numbers: a generator such as Philox or PCG takes a few lines in the source; nvcc has it, in an #ifdef __NVCC__"),
-    ("thrust/device_vector.h", "Thrust is called on the host; rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"),
-    ("mma.h", "rill has no matrix units (WMMA): sum the products in registers, as kernels/sgemm.kernel.cu does; nvcc has it, in an #ifdef __NVCC__"),
+    ("cub/device/device_scan.cuh", "CUB's device-wide functions are called on the host; rill's kernels/ folder has sums, minima, maxima, scans and histograms of arrays"),
+    ("cub/block/block_radix_sort.cuh", "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB; for nvcc alone, include it in an #ifdef __NVCC__"),
+    ("curand_kernel.h", "rill has no random number generators: a generator such as Philox or PCG takes a few lines in the source; for nvcc alone, include it in an #ifdef __NVCC__"),
+    ("thrust/device_vector.h", "Thrust is called on the host; rill's kernels/ folder has sums, minima, maxima, scans and histograms of arrays"),
+    ("mma.h", "rill has no matrix units (WMMA): sum the products in registers, as kernels/sgemm.kernel.cu does; for nvcc alone, include it in an #ifdef __NVCC__"),
     ("nccl.h", "NCCL is called on the host; rill has collective operations in rill/comm.h"),
-    ("cuda/std/limits", "rill takes the C++ library's header of that name, without cuda/std; nvcc has it, in an #ifdef __NVCC__"),
+    ("cuda/std/limits", "include the C++ library's header of that name, without cuda/std; for nvcc alone, include it in an #ifdef __NVCC__"),
 )
 
 
@@ -77,7 +77,7 @@ class CudaSources(support.TestCase):
 
     def own_lines_in(self, said):
         lines = [line for line in said.splitlines() if line.startswith("rillcc: ")]
-        self.assertRegex(lines[-1], r"^rillcc: k\.cu: (\S+ refuses it|for \S+ \S+ failed with exit status 1)$")
+        self.assertRegex(lines[-1], r"^rillcc: k\.cu: (\S+ cannot compile it|for \S+ \S+ failed with exit status 1)$")
         return lines[:-1]
 
     def check(self, expected, text, *arguments, **environment):
@@ -132,7 +132,7 @@ class CudaSources(support.TestCase):
         expected = ["rillcc: k.cu:%d: <%s>: %s\n" % (i, *pair) for i, pair in enumerate(REFUSED, 1)]
         for names, clang in (((), ()), (("--cuda-names",), ("--clang", "none"))):
             said = self.said(text, "--target", HOST, *names, *clang)
-            self.assertRegex(said, r"\A%s(.*) refuses it\n\Z" % re.escape("".join(expected) + "rillcc: k.cu: "))
+            self.assertRegex(said, r"\A%s(.*) cannot compile it\n\Z" % re.escape("".join(expected) + "rillcc: k.cu: "))
         self.write("all.cuh", "\n#include <mma.h>\n")
         line = "rillcc: %s:2: <mma.h>: %s" % (re.escape("./all.cuh"), re.escape(dict(REFUSED)["mma.h"]))
         for clang in ((), ("--clang", "none")):
@@ -154,8 +154,8 @@ class CudaSources(support.TestCase):
         self.assertFalse(set(cuda_headers.EMPTY) & set(cuda_headers.CALLED))
 
     def test_the_option_is_suggested(self):
-        said = "1: <%s>: rillcc --cuda-names has what it declares for kernels"
-        option = "%d: \"%s\" is CUDA's: #include <rill/device/cuda_names.h>, or rillcc --cuda-names"
+        said = "1: <%s>: use rillcc --cuda-names, which declares its contents for kernels"
+        option = "%d: \"%s\" is a name of CUDA: include <rill/device/cuda_names.h>, or use rillcc --cuda-names"
         kernel = "__global__ void k(float *x) { auto block = cg::this_thread_block(); block.sync(); x[0] = 1; }\n"
         for header in ("cooperative_groups.h", "cuda_fp16.h", "cuda_runtime.h"):
             self.check([said % header], "#include <%s>\n%s" % (header, kernel), "--target", HOST)
@@ -169,31 +169,31 @@ class CudaSources(support.TestCase):
     def test_names_of_cub(self):
         include = "#include <cub/cub.cuh>\n"
         cases = (
-            ("", "cub::BlockReduce<int, 64>::TempStorage t; x[0] = sizeof t;", '"cub" takes #include <cub/cub.cuh>, and rillcc --cuda-names'),
+            ("", "cub::BlockReduce<int, 64>::TempStorage t; x[0] = sizeof t;", '"cub" requires #include <cub/cub.cuh> and rillcc --cuda-names'),
             (include, "cub::BlockRadixSort<int, 64, 1>::TempStorage t; x[0] = sizeof t;", '"cub::BlockRadixSort": ' + cuda_headers.CUB_HAS),
             (
                 include,
                 "cub::DeviceReduce::Sum(x, x);",
-                "CUB's functions for a device are for the host: a kernel source contains only kernels (docs/guides/FROM_CUDA.md of rill describes the edits by hand)",
+                "CUB's device-wide functions are for the host: a kernel source contains only kernels (see docs/guides/FROM_CUDA.md of rill)",
             ),
         )
         for clang in ((), ("--clang", "none")):
             for before, statement, said in cases:
                 text = before + "__global__ void k(int *x) { %s }\n" % statement
                 self.check(["%d: %s" % (text.count("\n"), said)], text, "--cuda-names", "--target", HOST, *clang)
-        self.check(["1: <cub/cub.cuh>: rillcc --cuda-names has what it declares for kernels"], include + ONE, "--target", HOST)
+        self.check(["1: <cub/cub.cuh>: use rillcc --cuda-names, which declares its contents for kernels"], include + ONE, "--target", HOST)
 
     def test_advice_in_a_source_for_cuda(self):
         cases = (
-            ("x[0] = __shfl_down(x[1], 1);", '"__shfl_down" is from an older CUDA: write __shfl_down_sync(~0u, v, delta)'),
-            ("x[0] = __ballot(1);", '"__ballot" is from an older CUDA: write __ballot_sync(~0u, p)'),
-            ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "asm is for one kind of processor: PTX stands in an #ifdef __NVCC__, with C++ in the #else"),
+            ("x[0] = __shfl_down(x[1], 1);", '"__shfl_down" is from older versions of CUDA: write __shfl_down_sync(~0u, v, delta)'),
+            ("x[0] = __ballot(1);", '"__ballot" is from older versions of CUDA: write __ballot_sync(~0u, p)'),
+            ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "assembly is for one kind of processor: put PTX in an #ifdef __NVCC__, and C++ in its #else"),
         )
         for clang in ((), ("--clang", "none")):
             for statement, said in cases:
                 text = "__global__ void k(float *x) {\n  %s\n}\n" % statement
                 self.check(["2: " + said], text, "--cuda-names", "--target", HOST, *clang)
-        said = "rillcc: k.cu: no kernel in it: __global__ void name(parameters) { ... }\n"
+        said = "rillcc: k.cu: there is no kernel in it: write __global__ void name(parameters) { ... }\n"
         self.assertEqual(self.said("int x;\n", "--cuda-names", "--target", HOST), said)
 
     def test_functions_of_the_c_library_take_one_line(self):
@@ -204,7 +204,7 @@ class CudaSources(support.TestCase):
                 said = self.said(text, *arguments, **environment)
                 self.assertRegex(said, r"k\.cu:3:10: error: [^\n]*'rand'")
                 self.assertNotIn("/usr/include", said)
-                self.assertEqual(self.own_lines_in(said), ['rillcc: k.cu:3: "rand" is for the host: no GPU has it'])
+                self.assertEqual(self.own_lines_in(said), ['rillcc: k.cu:3: "rand" is only available on the host'])
         text = "__global__ void k(float *x) {\n  x[0] = acosf(\"s\");\n}\n"
         for clang in ((), ("--clang", "none")):
             said = self.said(text, "--target", HOST, *clang)
@@ -221,8 +221,8 @@ class CudaSources(support.TestCase):
         kept = "k.cu:1:1: note: in this call\n"
         other = "k.cu: In function 'void k()':\n"
         text = own + chain + note + macro + skipped + kept + other + own + note + "2 errors generated.\n"
-        self.assertEqual(messages.without_notes_of_system(text), own + kept + other + own + "2 errors generated.\n")
-        self.assertEqual(messages.without_notes_of_system(chain + own), chain + own)
+        self.assertEqual(messages.without_system_notes(text), own + kept + other + own + "2 errors generated.\n")
+        self.assertEqual(messages.without_system_notes(chain + own), chain + own)
 
     def test_an_unrolled_loop_has_no_warning(self):
         text = "__global__ void k(float *x, int n) {\n#pragma unroll\n  for (int i = 0; i < n; i++) {\n"

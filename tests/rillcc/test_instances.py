@@ -148,23 +148,23 @@ class Lists(support.TestCase):
     def test_invalid_instances(self):
         text = "ns::scale<float, float>\nscal<float>\n\nns::scale<flot, 4>\nplain<int>\ntwo<int>\nns::scale<>\nx = nothing\n"
         lines = [
-            r"1: ns::scale<float, float> is no instance of template <class T, int N = 3> ns::v1::scale$",
+            r"1: ns::scale<float, float> is not an instance of template <class T, int N = 3> ns::v1::scale$",
             r'2: the source has no kernel template "scal"; it has by_hand, many, moded, ns::v1::scale, sum, two$',
             r"4: ns::scale<flot, 4>: .*flot",
-            r'5: kernel "plain" is no template: it is there without a line$',
-            r"6: the source has 2 kernel templates two: name = static_cast<void \(\*\)\(parameters\)>\(two<int>\) says which$",
-            r"7: ns::scale<> is no instance of template",
+            r'5: kernel "plain" is not a template and needs no line$',
+            r"6: the source has 2 kernel templates named two: select one with the line name = static_cast<void \(\*\)\(parameters\)>\(two<int>\)$",
+            r"7: ns::scale<> is not an instance of template",
             r"8: nothing: .*nothing",
         ]
         for form, environment in FORMS:
             with self.subTest(form=form):
                 self.refused(text, *lines, **environment)
-        self.refused("k<int>\n", '1: the source has no kernel template "k"; it has none at all', source=self.write("o.cu", support.ONE))
+        self.refused("k<int>\n", '1: the source has no kernel template "k"; it has none', source=self.write("o.cu", support.ONE))
 
     def test_signs_and_brackets(self):
         self.write("list.txt", "ns::v1::scale<int, (2 > 1 ? 8 : 4)>\nns::scale<int, 1 << 3 | 1>\nsigns = ns::scale<long, sizeof(int[2])>;\n")
         result = self.rillcc("--header", "k.rill.h", "--instances", "list.txt", self.source)
-        self.assertRegex(result.stderr, r"list\.txt:3: .* names no instance of a template")
+        self.assertRegex(result.stderr, r"list\.txt:3: .* does not name an instance of a template")
         self.write("list.txt", self.read("list.txt").replace(";", ""))
         result = self.rillcc("--header", "k.rill.h", "--instances", "list.txt", self.source)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -176,18 +176,18 @@ class Lists(support.TestCase):
         self.refused("ns::scale<(1 > 2)>)\n", r"1: .*brackets do not match$")
         self.refused("two<int)\n", r"1: .*brackets do not match$")
         for line in ("ns::scale", "7 = two<int>", 'two<"a">', "two<int>; int x"):
-            self.refused(line + "\n", r"1: .* names no instance of a template: a line is NAME<arguments>, or name = NAME<arg")
+            self.refused(line + "\n", r"1: .* does not name an instance of a template: write NAME<arguments>, or name = NAME<arg")
         self.assertEqual(self.rillcc("--instances", "nowhere", "-o", "x.c", self.source).stderr[:28], "rillcc: cannot read nowhere:")
 
     def test_instances_that_exist_already(self):
-        self.refused("two = two<int>\nns::scale<int>\nns::scale< int >\n", r"3: ns::scale< int > stands in list\.txt:2 already$")
-        again = r"2: ns::scale<unsigned int, 1 \+ 1> is there already: scale_unsigned_2, of list\.txt:1$"
+        self.refused("two = two<int>\nns::scale<int>\nns::scale< int >\n", r"3: ns::scale< int > is already in list\.txt:2$")
+        again = r"2: ns::scale<unsigned int, 1 \+ 1> already exists: it is scale_unsigned_2, from list\.txt:1$"
         self.refused("ns::scale<unsigned, 2>\nns::scale<unsigned int, 1 + 1>\n", again)
-        self.refused("by_hand<int>\n", r"1: by_hand<int> is there already: hand, of .*k\.kernel\.cu:\d+$")
-        same = r'2: "scale_int" is the name of ns::scale<int> in list\.txt:1 already: begin the line with another one'
+        self.refused("by_hand<int>\n", r"1: by_hand<int> already exists: it is hand, from .*k\.kernel\.cu:\d+$")
+        same = r'2: "scale_int" is already the name of ns::scale<int> in list\.txt:1: begin the line with another name'
         self.refused("ns::scale<int>\nscale_int = ns::scale<long>\n", same)
         for name in ("plain", "hand"):
-            self.refused(name + " = ns::scale<int>\n", r'1: "%s" is a kernel of the source: begin the line' % name)
+            self.refused(name + " = ns::scale<int>\n", r'1: the source already has a kernel "%s": begin the line' % name)
 
     def test_names_in_c(self):
         for spelling, name in (
@@ -319,7 +319,7 @@ class Objects(support.TestCase):
         with open(self.path("usual.a"), "r+b") as file:
             file.seek(8 + 48)
             file.write(b"nonsense  ")
-        self.refused(r"usual\.a: it is an archive that cannot be read", "--instances-of", "usual.a")
+        self.refused(r"usual\.a: this archive cannot be read", "--instances-of", "usual.a")
 
     def test_templates_of_other_sources(self):
         """Templates of another source, and instances that one of the files defines."""
@@ -330,7 +330,7 @@ class Objects(support.TestCase):
         self.kernels("--instances-of", "program.o")
         self.assertEqual(self.read("k.rill.c").count("rill_kernel_ref *instance_"), 2)
         self.assertEqual(self.run_compiler([*CC, "-I", INCLUDE, "-c", "k.rill.c"]), (0, ""))
-        nothing = r"k\.kernel\.cu: no object refers to an instance of a template in it: scale"
+        nothing = r"k\.kernel\.cu: no object refers to an instance of its kernel templates: scale"
         self.refused(nothing, "--instances-of", "program.o", "--instances-of", "k.rill.o")
         self.refused(nothing, "--instances-of", "k.rill.o")
 
@@ -346,7 +346,7 @@ class Objects(support.TestCase):
         program = '#include "k.rill.h"\nint main() {\n  const rill_launch l = rill_launch_1d(1, 1);\n  auto by = [](int i) { return i; };\n'
         program += "  return scale_launch<decltype(by), 1>({}, &l, nullptr) != RILL_OK;\n}\n"
         self.build(SCALE, program, for_program=["-w"])  # of which compilers warn
-        self.refused(r"program\.o: it refers to scale<.*lambda.*>, and a kernel source has no name", "--instances-of", "program.o")
+        self.refused(r"program\.o: it refers to scale<.*lambda.*>, which a kernel source cannot name", "--instances-of", "program.o")
 
     def test_a_type_that_the_source_does_not_have(self):
         program = '#include "k.rill.h"\nstruct mine { int x; };\nint main() {\n  const rill_launch l = rill_launch_1d(1, 1);\n'
@@ -358,7 +358,7 @@ class Objects(support.TestCase):
     def test_invalid_objects(self):
         self.build()
         self.refused("cannot read nowhere.o: No such file", "--instances-of", "nowhere.o")
-        self.refused(r"program\.cpp: it is no ELF object", "--instances-of", "program.cpp")
+        self.refused(r"program\.cpp: it is not an ELF object", "--instances-of", "program.cpp")
         with open(self.path("program.o"), "rb") as file:
             data = file.read()
         for size in (4, 63, 100, len(data) - 700):
@@ -371,9 +371,9 @@ class Objects(support.TestCase):
     def test_templates_without_a_launch_function(self):
         self.build()
         header = self.read("k.rill.h")
-        self.assertIn("/* `moded`: no launch function, since Mode M is of a type that no header declares here", header)
+        self.assertIn("/* `moded`: no launch function, since Mode M has a type that no header declares here", header)
         self.assertIn("/* `two`: no launch function, since there are 2 templates of that name. */", header)
-        self.assertIn("/** Launches `sum<T, Op>`.  The size of `first` is compared at the launch. */", header)
+        self.assertIn("/** Launches `sum<T, Op>`.  The size of `first` is checked at the launch. */", header)
         self.write("mode.h", "enum Mode { none };\nstruct pair;\n")
         result = self.rillcc("--header", "k.rill.h", "--include", "mode.h", "k.kernel.cu")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -383,7 +383,7 @@ class Objects(support.TestCase):
         self.build()
         self.assertEqual(sorted(os.listdir(self.folder)), ["k.kernel.cu", "k.rill.h", "program.cpp", "program.o"])
         result = self.rillcc("-o", "k.rill.c", self.write("t.kernel.cu", SCALE))
-        self.assertRegex(result.stderr, r"\Arillcc: .*its kernels are templates.*--instances FILE; --instances-of")
+        self.assertRegex(result.stderr, r"\Arillcc: .*its kernels are templates.*--instances FILE, or use --instances-of")
         self.assertEqual(self.run_compiler([*CC, *STRICT_C, "-I", INCLUDE, "-x", "c", "-fsyntax-only", "k.rill.h"])[0], 0)
 
 
@@ -470,7 +470,7 @@ scale<short, 9>
 scale<float, 256>
 # p.cu:25: scale<T, N> depends on T, N of a template
 # p.cu:26: scale<typename std::remove_const<T>::type, 4> depends on T of a template
-# p.cu:39: plain is no template, and needs no line
+# p.cu:39: plain is not a template and needs no line
 # p.cu:40: part<4> leaves template arguments to be deduced: write them
 # p.cu:44: scale<decltype(tag), 4> depends on decltype of a function
 # p.cu:48: scale<float, sizeof(n)> depends on n of a function
@@ -510,7 +510,7 @@ class Launches(support.TestCase):
         for arguments in ((), ("p.cu", "-o", "p.rill.c"), ("p.cu", "--header", "p.h")):
             result = self.rillcc("--list-launches", *arguments)
             self.assertEqual(result.returncode, 2)
-            self.assertIn("--list-launches needs a source, and compiles nothing", result.stderr)
+            self.assertIn("--list-launches needs a source and no output file", result.stderr)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Nvidia(support.TestCase):
         source = self.write("k.kernel.cu", support.ONE)
         for target in ("sm_60", "ptx_61"):
             result = self.rillcc("-o", "k.c", "--target", "cuda:" + target, source, **WITHOUT_NVCC)
-            wanted = "rillcc: --target cuda:%s: what clang makes is for sm_70 and later GPUs\n" % target
+            wanted = "rillcc: --target cuda:%s: clang compiles only for sm_70 and later GPUs\n" % target
             self.assertEqual((result.returncode, result.stderr), (1, wanted))
         source = self.write("k.kernel.cu", "#ifdef __CUDACC__\n#include <mma.h>\n#endif\n" + support.ONE)
         result = self.rillcc("-o", "k.c", "--target", "cuda:ptx", source, **WITHOUT_NVCC)

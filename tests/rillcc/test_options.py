@@ -47,7 +47,7 @@ class Native(support.TestCase):
         os.chmod(compiler, 0o755)
         result = self.rillcc("--target", "cpu:native", "--list-targets", "--cxx", compiler)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("--target cpu:native: %s makes code for " % compiler, result.stderr)
+        self.assertIn("--target cpu:native: %s compiles for " % compiler, result.stderr)
 
 
 @unittest.skipUnless(CLANG, "no clang++")
@@ -115,7 +115,7 @@ class CompileCommands(support.TestCase):
         for arguments in ((), ("a.kernel.cu", "-o", "a.rill.c"), ("a.kernel.cu", "--depfile", "a.d")):
             result = self.rillcc("--compile-commands", "compile_commands.json", *arguments)
             self.assertEqual(result.returncode, 2)
-            self.assertIn("--compile-commands FILE needs a source, and compiles nothing", result.stderr)
+            self.assertIn("--compile-commands FILE needs a source and no output file", result.stderr)
 
 
 if __name__ == "__main__":

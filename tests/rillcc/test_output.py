@@ -78,7 +78,7 @@ class Output(support.TestCase):
         twice = "__global__ void k(int *x) {}\n__global__ void k(float *x) {}\n"
         source = self.write("k.kernel.cu", twice)
         result = self.rillcc("--target", HOST, "-o", "k.rill.c", source)
-        self.assertRegex(result.stderr, "two kernels \"k\", _Z1kPi and _Z1kPf: name each with RILL_KERNEL_INSTANCE")
+        self.assertRegex(result.stderr, "_Z1kPi and _Z1kPf are both called \"k\": give each its own name with RILL_KERNEL_INSTANCE")
         text = "struct line { double a; char b; };\n/* __global__ void k(*/\n"
         text += "__global__ void __launch_bounds__(64, 2)\nk(const int count, line by, const line *many, // one\n  float *x) {}\n"
         _, header = self.compile(self.write("k.kernel.cu", text), "--target", HOST)
@@ -306,7 +306,7 @@ class Errors(support.TestCase):
     def test_parameters(self):
         cases = (
             ("int &n", "a kernel cannot take a reference"),
-            ("rill_atomic_probe s", "it is no plain value"),
+            ("rill_atomic_probe s", "its type is not trivially copyable"),
             ("long double d", "GPUs have no long double"),
         )
         probe = "struct rill_atomic_probe { rill_atomic_probe(const rill_atomic_probe &) {} };\n"
@@ -317,15 +317,15 @@ class Errors(support.TestCase):
         for parameters in ("half h", "x", "void v", "int n = 3", "int n, , int m", "int n, float n"):
             with self.subTest(parameters=parameters):
                 text = self.kernel("RILL_KERNEL(k, %s) {}\n" % parameters)
-                self.refused(text, r"k\.kernel\.cu:3:\d+: (error|note): (?s:.*)rillcc: k\.kernel\.cu: \S+ refuses it")
+                self.refused(text, r"k\.kernel\.cu:3:\d+: (error|note): (?s:.*)rillcc: k\.kernel\.cu: \S+ cannot compile it")
 
     def test_form(self):
         at = r"(?s)k\.kernel\.cu:3:\d+: (error|note): .*"
-        self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: no kernel in it")
+        self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: there is no kernel in it")
         template = self.kernel("template <class T> __global__ void k(T *x) { x[0] = 1; }\n")
-        self.refused(template, r"rillcc: k\.kernel\.cu: its kernels are templates, or in an unnamed namespace: RILL_KERNEL_INSTANCE\(")
+        self.refused(template, r"rillcc: k\.kernel\.cu: all its kernels are templates or in an unnamed namespace: name instances with RILL_KERNEL_INSTANCE\(")
         several = template + "template <class T> __global__ void k(T *x, int n) { x[0] = n; }\nRILL_KERNEL_INSTANCE(i, k<int>);\n"
-        several_of = r"rillcc: k\.kernel\.cu:5: several kernels of that name: RILL_KERNEL_INSTANCE\(name, static_cast<void"
+        several_of = r"rillcc: k\.kernel\.cu:5: there are several kernels of that name: select one with RILL_KERNEL_INSTANCE\(name, static_cast<void"
         self.refused(several, several_of)
         self.refused(several, several_of, "--target", HOST, "--clang", "none")
         self.refused(self.kernel("RILL_KERNEL(k, int n);\n"), at)
@@ -336,10 +336,10 @@ class Errors(support.TestCase):
 
     def test_compiler_messages_pass_through(self):
         text = self.kernel("RILL_KERNEL(k, int *x) {\n  *x = nowhere;\n}\n")
-        found = r"(?s)\A(?:[^\n]*In function[^\n]*\n)?k\.kernel\.cu[:(]4.*nowhere.*rillcc: k\.kernel\.cu: %s refuses it\n\Z"
+        found = r"(?s)\A(?:[^\n]*In function[^\n]*\n)?k\.kernel\.cu[:(]4.*nowhere.*rillcc: k\.kernel\.cu: %s cannot compile it\n\Z"
         self.refused(text, found % r"\S+")
         self.refused(text, found % r"\S+", "--target", HOST, "--clang", "none")
-        self.refused('#include "nowhere.h"\n', r"(?s)k\.kernel\.cu:1.*nowhere\.h.*refuses it")
+        self.refused('#include "nowhere.h"\n', r"(?s)k\.kernel\.cu:1.*nowhere\.h.*cannot compile it")
         # What the host's compiler does not see.
         device = "#if defined(__CUDACC__) || defined(__HIP__)\n*x = nowhere;\n#endif\n"
         text = self.kernel("RILL_KERNEL(k, int *x) {\n%s}\n" % device)
@@ -392,7 +392,7 @@ class Errors(support.TestCase):
 
     def test_undefined_function_is_found_at_build_time(self):
         text = self.kernel("int far_away();\nRILL_KERNEL(k, int *x) {\n  *x = far_away();\n}\n")
-        place = r'\Arillcc: k\.kernel\.cu:5: "far_away" is declared, but not defined in this source[^\n]*\n'
+        place = r'\Arillcc: k\.kernel\.cu:5: "far_away" is declared but not defined: a source [^\n]*\n'
         self.refused(text, place + r"rillcc: k\.kernel\.cu: for cpu:\S+ \S+ failed with exit status 1\n\Z")
 
     @support.long
@@ -408,7 +408,7 @@ class Errors(support.TestCase):
             ("surf2Dwrite(1.0f, x, 0, 0);", r'"surf2Dwrite": rill has no textures and no surfaces'),
             ("one<<<1, 1>>>(x);", "a launch with <<< >>> is for the host"),
             ("cudaDeviceSynchronize();", '"cudaDeviceSynchronize" is for the host'),
-            ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "asm is for one kind of processor: PTX stands in an #if"),
+            ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "assembly is for one kind of processor: put PTX in an #if"),
             ("this_grid().sync();", '"this_grid": the blocks of a grid cannot wait for each other'),
         )
         for clang in ("", "none"):
@@ -423,7 +423,7 @@ class Errors(support.TestCase):
         function = "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
         text = self.kernel(function + "RILL_KERNEL(k, int *x) { *x = f(*x); }\n")
         self.refused(text, r'\Arillcc: k\.kernel\.cu:4: kernel "k" cannot run on the cpu: function "f[^"]*": it calls itself')
-        message = r'\Arillcc: k\.kernel\.cu:4: kernel "k": function "f[^"]*": it calls itself'
+        message = r'\Arillcc: k\.kernel\.cu:4: kernel "k": function "f[^"]*" calls itself'
         if NVCC:
             self.refused(text, message, "--target", "cuda:sm_90")
             self.refused(text, message, "--target", "cuda:sm_90", "--clang", "none")
@@ -444,25 +444,25 @@ class Errors(support.TestCase):
         self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v", *ONE_OF_EACH)
 
     def test_targets(self):
-        cases = [("metal", "the backends are cuda, hip and cpu"), ("cpu:z80", '"z80" is none of')]
+        cases = [("metal", "the backends are cuda, hip and cpu"), ("cpu:z80", '"z80" is not one of')]
         if NVCC or CUDA_CLANG:
-            cases.append(("cuda:90", '"90" is none of sm_NN'))
+            cases.append(("cuda:90", '"90" is not sm_NN'))
         if HIPCC or CLANG:
             cases.append(("hip:90a", '"90a" is not gfxNNN'))
         for target, message in cases:
             self.refused(ONE, "rillcc: --target %s: %s" % (target, message), "--target", target)
         nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
-        reason = "%s is not to be used, and clang is not to be used; name one with --%s or --clang"
+        reason = "%s is disabled, and clang is disabled; name one with --%s or --clang"
         self.refused(ONE, reason % ("nvcc", "nvcc"), "--target", "cuda", **nothing)
         self.refused(ONE, reason % ("hipcc", "hipcc"), "--target", "hip", **nothing)
 
     def test_list_of_targets(self):
         result = self.rillcc("--list-targets")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        *lines, form = (line for line in result.stdout.splitlines() if not line.startswith("nothing for "))
-        self.assertEqual("\nnothing for cuda: " in result.stdout, not NVCC and not CUDA_CLANG)
-        self.assertEqual("\nnothing for hip: " in result.stdout, not HIPCC and not CLANG)
-        self.assertRegex(form, "^barriers on the cpu: " + ("loops, made by libLLVM" if support.LOOPS else "slow, .*clang-19"))
+        *lines, form = (line for line in result.stdout.splitlines() if not line.startswith("no target for "))
+        self.assertEqual("\nno target for cuda: " in result.stdout, not NVCC and not CUDA_CLANG)
+        self.assertEqual("\nno target for hip: " in result.stdout, not HIPCC and not CLANG)
+        self.assertRegex(form, "^barriers on the cpu: " + ("loops, made with libLLVM" if support.LOOPS else "slow, .*clang-19"))
         listed = dict(line.split(None, 1) for line in lines)
         self.assertTrue(all(os.access(program, os.X_OK) for program in listed.values()))
         self.assertIn(HOST, listed)
@@ -473,10 +473,10 @@ class Errors(support.TestCase):
         result = self.rillcc("--list-targets", "--target", HOST, **nothing)
         self.assertEqual(result.stdout.split()[0], HOST)
         self.assertEqual(result.stdout.count("\n"), 2)
-        self.assertRegex(result.stdout, r"\nbarriers on the cpu: slow, .*\(clang is not to be used\); clang .* libllvm")
+        self.assertRegex(result.stdout, r"\nbarriers on the cpu: slow, .*\(clang is disabled\); clang .* libllvm")
         result = self.rillcc("--list-targets", "--target", "hip", **nothing)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("hipcc is not to be used", result.stderr)
+        self.assertIn("hipcc is disabled", result.stderr)
         self.without_gpu_compilers()
         self.assertEqual(self.rillcc("--list-targets", "-o", "k.c").returncode, 2)
 
@@ -490,16 +490,16 @@ class Errors(support.TestCase):
         said = self.rillcc("--list-targets", PATH=self.path("bin"), **places, **vendors)
         clang = "and no clang 15 or later%s (on Debian and Ubuntu: %s)"
         self.assertEqual((said.returncode, said.stderr), (0, ""))
-        self.assertIn("\nnothing for cuda: nvcc is not to be used, " + clang % ("", "clang-19 libclc-19") + "\n", said.stdout)
+        self.assertIn("\nno target for cuda: nvcc is disabled, " + clang % ("", "clang-19 libclc-19") + "\n", said.stdout)
         lld = clang % (" with lld", "clang-19 lld-19 libclc-19")
-        self.assertIn("\nnothing for hip: hipcc is not to be used, " + lld + "\n", said.stdout)
+        self.assertIn("\nno target for hip: hipcc is disabled, " + lld + "\n", said.stdout)
         self.assertIn(HOST, said.stdout)
         for version, found in (("14.0.6", False), ("15.0.7", True)):
             self.write("bin/clang++", "#!/bin/sh\necho %s\n" % version)
             os.chmod(self.path("bin/clang++"), 0o755)
             said = self.rillcc("--list-targets", PATH=self.path("bin"), RILL_CXX="c++", **places, **vendors)
             self.assertEqual("\ncuda:ptx_70" in "\n" + said.stdout, found, said)
-            self.assertIn("nothing for hip: ", said.stdout)
+            self.assertIn("no target for hip: ", said.stdout)
 
     def test_version(self):
         result = self.rillcc("--version")
@@ -508,8 +508,8 @@ class Errors(support.TestCase):
             self.assertEqual(result.stdout, "rillcc %s\n" % re.findall(r"version: '([\d.]+)'", file.read())[0])
 
     def test_compilers(self):
-        self.refused(ONE, "no program nowhere-c", RILL_CXX="nowhere-c++")
-        self.refused(ONE, "no program nowhere-nvcc", RILL_NVCC="nowhere-nvcc")
+        self.refused(ONE, "program not found: nowhere-c", RILL_CXX="nowhere-c++")
+        self.refused(ONE, "program not found: nowhere-nvcc", RILL_NVCC="nowhere-nvcc")
         self.refused(ONE, "false does not work", "--cxx", "false")
 
     def test_files(self):

@@ -34,10 +34,10 @@ class Regions(differential.Differential):
         expected = {
             "one": (True, "a loop over the threads"),
             "two": (True, "loops between barriers"),
-            "three": (False, "fibers: its variables are large: more than 1024 bytes of each thread live across barriers"),
+            "three": (False, "fibers: its variables are too large: each thread keeps more than 1024 bytes across barriers"),
             "four": (True, "loops between barriers"),
             "six": (True, "loops between barriers"),
-            "five": (False, "fibers: it may call \"meet\" by a pointer"),
+            "five": (False, "fibers: it may call \"meet\" through a pointer"),
         }
         result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", source)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -32,7 +32,7 @@ class Bench(ToolTest):
         self.assertEqual(list(rows["stream"]), ["copy", "scale", "add", "triad"])
         self.assertIn("1 thread", rows["launches"])
         self.assertEqual(list(rows["graphs"]["launched as a graph"]), ["10_kernels", "100_kernels", "1000_kernels"])
-        self.assertEqual(self.left_out["peers"], "there is no other device of this backend")
+        self.assertEqual(self.left_out["peers"], "this backend has no other device")
         for section in ("copies", "stream", "launches", "graphs"):
             for what, row in rows[section].items():
                 for column, value in row.items():
@@ -67,7 +67,7 @@ class Bench(ToolTest):
         text = self.succeed("bench", "stream", "peers", "--quick", "--device", "cpu")
         self.assertRegex(text, r"^cpu: \S.*, rill \d+\.\d+\.\d+, --quick\n\nstream, GB/s +float +double\n  copy +[\d.]+ +[\d.]+\n")
         self.assertIn("\npeers, GB/s", text)
-        self.assertTrue(text.endswith("\n  left out: there is no other device of this backend\n"), text)
+        self.assertTrue(text.endswith("\n  left out: this backend has no other device\n"), text)
         self.assertNotIn("\x1b", text)
 
     def test_a_call_that_fails(self):
@@ -79,8 +79,8 @@ class Bench(ToolTest):
                 self.assertRegex(done.stderr, rf"^rill: .*{what}.*\n$")
 
     def test_misuse(self):
-        self.fail_with(2, 'bench cannot use "--fast"', "bench", "--fast")
-        self.fail_with(2, 'bench cannot use "--device"', "bench", "--device")
+        self.fail_with(2, 'bench: unexpected argument "--fast"', "bench", "--fast")
+        self.fail_with(2, 'bench: unexpected argument "--device"', "bench", "--device")
         self.fail_with(1, "is not a device name", "bench", "--device", "cpu7x")
 
 

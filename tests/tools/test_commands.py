@@ -33,7 +33,7 @@ class Commands(ToolTest):
             self.assertEqual(self.succeed(command, "--help"), part)
             self.assertEqual(self.succeed(command, "--tile", "-h"), part)
         self.fail_with(2, 'unknown command "fly"', "help", "fly")
-        self.fail_with(2, 'not also "demo"', "help", "info", "demo")
+        self.fail_with(2, 'unexpected argument "demo"', "help", "info", "demo")
 
     def test_info_lists_the_cpu_last(self):
         lines = self.succeed("info").split("\n")
@@ -104,9 +104,9 @@ class Commands(ToolTest):
         self.assertEqual(named, set(BACKENDS))
 
     def test_info_refuses_other_arguments(self):
-        self.fail_with(2, 'info cannot use "--jso"', "info", "--jso")
-        self.fail_with(2, 'info cannot use "hip"', "info", "cpu", "hip")
-        self.fail_with(2, "--topology with another argument", "info", "cpu", "--topology")
+        self.fail_with(2, 'info: unexpected argument "--jso"', "info", "--jso")
+        self.fail_with(2, 'info: unexpected argument "hip"', "info", "cpu", "hip")
+        self.fail_with(2, "info --topology takes no other argument", "info", "cpu", "--topology")
 
 
 if __name__ == "__main__":

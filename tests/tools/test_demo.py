@@ -241,7 +241,7 @@ class BadInput(ToolTest):
     def test_too_many_tiles(self):
         rows = [[0] * 20000] * 210
         self.write("wide.png", png.encode(20000, 210, rows, 1, png.GRAY))
-        self.refuse("would be 17500 tiles, the limit is 16384: choose a larger --tile", "wide.png", "--tile", "16")
+        self.refuse("would have 17500 tiles, and the limit is 16384: choose a larger --tile", "wide.png", "--tile", "16")
 
     def test_first_bytes_of_a_png_without_its_header(self):
         self.write("odd.png", png.SIGNATURE + png.chunk(b"IDAT", bytes(40)))
@@ -293,7 +293,7 @@ class BadOutput(ToolTest):
         os.link(self.path("in.png"), self.path("other.png"))
         before = self.read("in.png")
         for arguments in (("-o", "in.png"), ("-o", "./in.png"), ("-o", "other.png"), ("--timeline", "in.png")):
-            self.fail_with(2, "would be written over", "demo", "in.png", "--device", "cpu", *arguments)
+            self.fail_with(2, "the output would overwrite the picture", "demo", "in.png", "--device", "cpu", *arguments)
         self.assertEqual(self.read("in.png"), before)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "other.png"])
 
@@ -318,17 +318,17 @@ class BadUse(ToolTest):
     def test_command_lines(self):
         self.refuse('unknown option "--fast"', "--fast")
         self.refuse('a value is missing after "-o"', "-o")
-        self.refuse('a second picture, "b.png"', "a.png", "b.png")
+        self.refuse('only one picture can be filtered; unexpected argument "b.png"', "a.png", "b.png")
         for value in ("0", "17", "-1", "x", "", "3x", "99999999999999999999"):
             self.refuse("--streams takes a number from 1 to 16", "--streams", value)
         for value in ("15", "4097", "abc"):
             self.refuse("--tile takes a number from 16 to 4096", "--tile", value)
         self.refuse("--tile takes a number from 16 to 4096", "--tile=15")
         self.refuse('unknown option "--ranks=2"', "--ranks=2")
-        self.refuse("--graph does not", "--graph", "--ranks")
-        self.refuse("cannot both be", "-o", "x.png", "--timeline", "x.png")
+        self.refuse("--graph cannot be combined with it", "--graph", "--ranks")
+        self.refuse("cannot both be written to", "-o", "x.png", "--timeline", "x.png")
         for name in ("x.svg", "x.SVG", "x.jpg", "x.Jpeg"):
-            self.refuse(f'a PNG file, .* not -o "{name}"', "-o", name)
+            self.refuse(f'a PNG file, .* not by -o "{name}"', "-o", name)
 
     def test_values_after_an_equals_sign(self):
         self.write("in.png", rgba(40, 40))

@@ -144,7 +144,7 @@ class Cuda(DoctorTest):
     def test_nouveau(self):
         shutil.rmtree(self.path("root/proc"))
         self.add("/sys/module/nouveau/refcnt")
-        self.fails("nouveau", "nouveau has the GPU", "blacklist nouveau", **self.none)
+        self.fails("nouveau", "nouveau drives the GPU", "blacklist nouveau", **self.none)
 
     def test_missing_device_files(self):
         for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
@@ -155,7 +155,7 @@ class Cuda(DoctorTest):
     def test_container_without_device_files(self):
         self.remove("/dev/nvidiactl")
         self.add("/.dockerenv")
-        self.fails("device_file_missing", "this container was not given it", "docker run --gpus all", **self.none)
+        self.fails("device_file_missing", "it was not passed to this container", "docker run --gpus all", **self.none)
 
     def test_closed_device_file(self):
         self.remove("/dev/nvidiactl")
@@ -176,17 +176,17 @@ class Cuda(DoctorTest):
 
     def test_container_without_driver(self):
         self.add("/run/.containerenv")
-        self.fails("library_missing", "this container has no library", "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        self.fails("library_missing", "library is missing in this container", "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
                    LD_LIBRARY_PATH=self.broken_libraries("libcuda.so.1"))
 
     def test_stub(self):
-        self.fails("library_stub", "/stubs/libcuda.so.1 is the stub", "grep -v stubs", RILL_FAKE_INIT="34",
+        self.fails("library_stub", "/stubs/libcuda.so.1 is a stub", "grep -v stubs", RILL_FAKE_INIT="34",
                    LD_LIBRARY_PATH=self.copied("stubs/libcuda.so.1", None))
 
     def test_library_of_another_driver(self):
         folder = self.copied("lib/libcuda.so.535.54.03", "libcuda.so.1")
         for code in ("803", "999"):
-            self.fails("driver_versions", "is of driver 535.54.03, and the kernel's driver is 535.104.05", "sudo reboot",
+            self.fails("driver_versions", "belongs to driver 535.54.03, but the kernel module has version 535.104.05", "sudo reboot",
                        RILL_FAKE_INIT=code, LD_LIBRARY_PATH=folder)
         # The same library where it works.
         self.assertEqual(self.look("cuda", 0, RILL_FAKE_DEVICES="1", LD_LIBRARY_PATH=folder)["devices"]["severity"], "ok")
@@ -194,7 +194,7 @@ class Cuda(DoctorTest):
     def test_open_kernel_module(self):
         self.add("/proc/driver/nvidia/version",
                  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build\n")
-        self.fails("driver_versions", "the kernel's driver is 560.35.03", "sudo reboot", RILL_FAKE_INIT="803",
+        self.fails("driver_versions", "the kernel module has version 560.35.03", "sudo reboot", RILL_FAKE_INIT="803",
                    LD_LIBRARY_PATH=self.copied("lib/libcuda.so.560.28.03", "libcuda.so.1"))
 
     def test_fabric_manager(self):
@@ -208,24 +208,24 @@ class Cuda(DoctorTest):
     def test_mask_that_leaves_some(self):
         self.add("/proc/driver/nvidia/gpus/0000:02:00.0/information")
         found = self.look("cuda", 0, **self.variables, CUDA_VISIBLE_DEVICES="0")
-        self.assertIn('1 devices of 2, as CUDA_VISIBLE_DEVICES is "0"; ', found["devices"]["what"])
+        self.assertIn('1 devices of 2, because CUDA_VISIBLE_DEVICES is "0"; ', found["devices"]["what"])
         self.assertEqual(list(found), ["devices"])
 
     def test_a_gpu_that_the_driver_lost(self):
         self.add("/proc/driver/nvidia/gpus/0000:02:00.0/information")
-        self.warns("devices_missing", "the kernel lists 2 GPUs, of which the driver counts 1", "dmesg")
+        self.warns("devices_missing", "the kernel lists 2 GPUs, but the driver finds only 1", "dmesg")
 
     def test_something_else(self):
         self.fails("unknown", "returned 999", "dmesg", RILL_FAKE_INIT="999")
 
     def test_a_device_that_cannot_be_used(self):
-        self.fails("device_use", "cuda:0 is there, but cannot be used: ", "nvidia-smi",
+        self.fails("device_use", "cuda:0 exists, but cannot be used: ", "nvidia-smi",
                    RILL_FAKE_FAIL="cuDevicePrimaryCtxRetain:1+:46")
-        self.fails("device_use", "other processes have its memory", "nvidia-smi", RILL_FAKE_FAIL="cuMemAlloc:1+:2")
+        self.fails("device_use", "other processes use its memory", "nvidia-smi", RILL_FAKE_FAIL="cuMemAlloc:1+:2")
 
     def test_compiler_newer_than_the_driver(self):
         both = f"{CUDA}:{NVRTC}"
-        self.warns("compiler_version", "of CUDA 13.0, and the driver of CUDA 12.4", "cuda-drivers", LD_LIBRARY_PATH=both,
+        self.warns("compiler_version", "belongs to CUDA 13.0, but the driver to CUDA 12.4", "cuda-drivers", LD_LIBRARY_PATH=both,
                    RILL_FAKE_VERSION="12040")
         self.assertEqual(list(self.look("cuda", 0, **{**self.variables, "LD_LIBRARY_PATH": both})), ["devices"])
 
@@ -266,7 +266,7 @@ class Hip(DoctorTest):
             self.remove(name)
             self.fails("device_file_missing", f"{name} is missing", "dmesg", **self.none)
             self.add("/.dockerenv")
-            self.fails("device_file_missing", "this container was not given it", "--device=/dev/kfd --device=/dev/dri",
+            self.fails("device_file_missing", "it was not passed to this container", "--device=/dev/kfd --device=/dev/dri",
                        **self.none)
             self.remove("/.dockerenv")
             self.add(name)
@@ -293,18 +293,18 @@ class Hip(DoctorTest):
 
     def test_masks(self):
         for variable in ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
-            self.fails("mask", f'{variable} is "-1", and no device is left', f"unset {variable}", **self.none,
+            self.fails("mask", f'{variable} is "-1", which hides all devices', f"unset {variable}", **self.none,
                        **{variable: "-1"})
         # CUDA's counts only where HIP's is empty.
         two = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "3"}
-        self.fails("mask", 'HIP_VISIBLE_DEVICES is "3", and', "unset HIP_VISIBLE_DEVICES", **self.none, **two)
+        self.fails("mask", 'HIP_VISIBLE_DEVICES is "3", which hides all devices', "unset HIP_VISIBLE_DEVICES", **self.none, **two)
         two["HIP_VISIBLE_DEVICES"] = ""
         self.fails("mask", 'CUDA_VISIBLE_DEVICES is "-1" and HIP_VISIBLE_DEVICES is ""',
                    "unset CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES", **self.none, **two)
 
     def test_unsupported_gpu(self):
         self.add(f"{KFD}/1/properties", "simd_count 40\ngfx_target_version 100301\ndrm_render_minor 128\n")
-        self.fails("unsupported_gpu", "the kernel lists gfx1031, whose files can be opened", "rocminfo", **self.none)
+        self.fails("unsupported_gpu", "the kernel lists gfx1031, and their files can be opened", "rocminfo", **self.none)
 
     def test_override(self):
         self.warns("override", 'HSA_OVERRIDE_GFX_VERSION is "10.3.0"', "unset HSA_OVERRIDE_GFX_VERSION",
@@ -317,7 +317,7 @@ class Hip(DoctorTest):
         os.makedirs(self.path("rocm-7/lib"))
         shutil.copy(os.path.join(HIP, "libamdhip64.so.7"), self.path("rocm-7/lib/libamdhip64.so.7"))
         self.variables["LD_LIBRARY_PATH"] = self.path("rocm-7/lib")
-        self.warns("rocm_path", "gets another version", f"export ROCM_PATH={os.path.realpath(self.path('rocm-7'))}",
+        self.warns("rocm_path", "load another version", f"export ROCM_PATH={os.path.realpath(self.path('rocm-7'))}",
                    ROCM_PATH=self.path("rocm-6"))
         self.assertEqual(list(self.look("hip", 0, **self.variables, ROCM_PATH=self.path("rocm-7"))), ["devices"])
 
@@ -344,7 +344,7 @@ class Rest(DoctorTest):
         self.assertNotIn("\x1b", done.stdout)
 
     def test_misuse(self):
-        self.fail_with(2, 'doctor cannot use "gpu"', "doctor", "cpu", "gpu")
+        self.fail_with(2, 'doctor: unexpected argument "gpu"', "doctor", "cpu", "gpu")
 
     def mpirun(self, text):
         self.write("mpirun", f"#!/bin/sh\necho '{text}'\n".encode())
@@ -360,7 +360,7 @@ class Rest(DoctorTest):
         other = "MPICH" if own == "Open MPI" else "Open MPI"
         self.area, self.variables = "mpi", {}
         self.assertEqual(list(self.look("mpi", 0, **self.mpirun(texts[own]))), ["engine"])
-        self.warns("engine_for_another", f"the mpirun in the PATH is that of {other}",
+        self.warns("engine_for_another", f"mpirun in the PATH is part of {other}",
                    "-Drill_mpi=" + {"Open MPI": "openmpi", "MPICH": "mpich"}[other], **self.mpirun(texts[other]))
         started = {"Open MPI": {"OMPI_COMM_WORLD_SIZE": "1"}, "MPICH": {"HYDI_CONTROL_FD": "5"}}[other]
         self.warns("engine_for_another", "this process was started by", "meson configure", **started,
@@ -380,7 +380,7 @@ class Rest(DoctorTest):
         self.assertEqual(self.look("system", 0), {})
         self.add("/sys/class/infiniband/mlx5_0/node_type")
         command = "ulimit -l unlimited" if limits[1] == resource.RLIM_INFINITY else "/etc/security/limits.d/memlock.conf"
-        self.warns("memlock", f"may lock {least // 1024} KiB of memory, and there is 1 InfiniBand adapter", command)
+        self.warns("memlock", f"may lock only {least // 1024} KiB of memory, which is too little for 1 InfiniBand adapter", command)
         self.add("/.dockerenv")
         self.warns("memlock", "NCCL, RCCL and MPI", "docker run --ulimit memlock=-1")
 

@@ -254,18 +254,18 @@ class Quickstart(unittest.TestCase):
 
     def test_nothing_to_install_with(self):
         self.hide("ninja", "apt-get")
-        self.fail_with(1, "missing, and there is no apt-get to install them: ninja-build", "demo")
+        self.fail_with(1, "packages are missing, and there is no apt-get to install them: ninja-build", "demo")
 
     def test_nobody_to_install(self):
         self.hide("ninja", "pkg-config", "sudo", "id")
         with open(os.path.join(self.bin, "id"), "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\necho 1000\n")
         os.chmod(os.path.join(self.bin, "id"), 0o755)
-        self.fail_with(1, "missing, and installing needs root: apt-get install ninja-build pkg-config libpng-dev$", "demo")
+        self.fail_with(1, "packages are missing, and installing them requires root: apt-get install ninja-build pkg-config libpng-dev$", "demo")
 
     def test_chosen_compiler_is_missing(self):
-        self.fail_with(1, 'CC is "clang -m64", and there is no clang here: apt-get install clang,', "demo", CC="clang -m64")
-        self.fail_with(1, r'"clang\+\+-99", and there is no clang\+\+-99 here: apt-get install clang-99,', "demo", CXX="clang++-99")
+        self.fail_with(1, 'CC is "clang -m64", but clang is not installed: apt-get install clang,', "demo", CC="clang -m64")
+        self.fail_with(1, r'"clang\+\+-99", but clang\+\+-99 is not installed: apt-get install clang-99,', "demo", CXX="clang++-99")
         self.assertEqual(self.calls, [])
 
     def test_installation_fails(self):

@@ -97,7 +97,7 @@ class Trace(ToolTest):
 
     def test_pageable(self):
         text = self.trace("pageable", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
-        self.assertIn(f"{ROUNDS} copies of {ROUNDS}.0 MiB had pageable host memory", text)
+        self.assertIn(f"{ROUNDS} copies of {ROUNDS}.0 MiB used pageable host memory", text)
 
     def test_long_host_call(self):
         self.assertRegex(self.trace("long host call", RILL_DEVICE="cpu"), "host calls took .* the longest")
@@ -154,7 +154,7 @@ class Trace(ToolTest):
         self.write("bad.json", b'[\n{"ph":"X"')
         self.assertEqual(self.run_tool("trace", "-o", "bad.json", "--summary").returncode, 0)  # a file cut at once
         self.write("bad.json", b'{"a": 1}')
-        self.fail_with(1, "bad.json is no timeline", "trace", "-o", "bad.json", "--summary")
+        self.fail_with(1, "bad.json is not a timeline", "trace", "-o", "bad.json", "--summary")
 
     def test_one_stream(self):
         text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 1, 100, 100))

@@ -1,12 +1,12 @@
 # rill_add_kernels(TARGET source.kernel.cu ...
 #                  [TARGETS cuda:sm_90,ptx hip:gfx90a cpu]   # default: every target whose compiler is found
-#                  [PREFIX mine_]                            # before every name that is written
+#                  [PREFIX mine_]                            # prefix of every generated name
 #                  [INCLUDE_DIRECTORIES directory ...] [DEFINITIONS NAME[=VALUE] ...]
-#                  [HEADERS types.h ...]                     # C headers that declare what kernels take
-#                  [OPTIONS option ...])                     # anything else that rillcc knows
+#                  [HEADERS types.h ...]                     # C headers that declare the types of kernel parameters
+#                  [OPTIONS option ...])                     # other options of rillcc
 #
-# Compiles kernel sources with rillcc into the target, which is linked with rill.  "saxpy.rill.h" is found by the
-# target's own sources.  Editing a source, what it includes, or rillcc compiles it again.
+# Compiles kernel sources with rillcc into the target, and links the target with rill.  The target's own sources can include
+# "saxpy.rill.h".  A kernel source is compiled again when it, a file that it includes, or rillcc changes.
 function(rill_add_kernels target)
   if(CMAKE_VERSION VERSION_LESS 3.20)
     message(FATAL_ERROR "rill_add_kernels needs CMake 3.20 or later; this is ${CMAKE_VERSION}")

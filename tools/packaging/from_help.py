@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""from_help.py: writes a manual page, or the completion of bash, of a program from what its --help prints.
+"""Writes a manual page, or the bash completion, of a program from the output of its --help.
 
     from_help.py man VERSION PAGE FILE PROGRAM [ARGUMENT ...]
     from_help.py completion NAME FILE PROGRAM [ARGUMENT ...]
 
-`PROGRAM ARGUMENT ... --help` is what is read.  PAGE is the name of a page, such as rill-info, for the command `info` of rill.
+The script runs `PROGRAM ARGUMENT ... --help`. PAGE is the name of a page, such as rill-info for the command `info` of
+rill.
 """
 
 import os
@@ -17,7 +18,7 @@ PAGES = ("rill", *("rill-" + name for name in COMMANDS), "rillcc")
 
 
 class Entry:
-    """An option, or a word that stands by itself: `-o, --output FILE`, `DEVICE`."""
+    """An option or a positional argument: `-o, --output FILE`, `DEVICE`."""
 
     def __init__(self, term, text):
         self.term, self.text = term, text
@@ -34,8 +35,9 @@ class Help:
     def __init__(self, text):
         usage, _, rest = text.partition("\n\n")
         if not usage.startswith("usage: "):
-            sys.exit(f"this is not a usage: {usage}")
-        # A line that begins with a program is a form of its own, one with an option goes on.
+            sys.exit(f'the help does not begin with "usage: ": {usage}')
+        # A line that begins with a program is a separate form; a line that begins with an option continues the previous
+        # one.
         self.usage = re.sub(r"\n +(?=\[)", " ", usage[len("usage: ") :]).split("\n")
         self.usage = [line.strip() for line in self.usage]
         self.paragraphs, entries = [], []
@@ -54,7 +56,7 @@ class Help:
                     term, said = entries.pop()
                     entries.append((term, f"{said} {line.strip()}".strip()))
                 else:
-                    sys.exit(f"this is no line of options: {line!r}")
+                    sys.exit(f"cannot parse this line of options: {line!r}")
         self.entries = [Entry(*entry) for entry in entries]
         if not self.paragraphs:
             sys.exit(f"no description: {text}")
@@ -63,20 +65,20 @@ class Help:
         return [entry for entry in self.entries if entry.is_option()]
 
     def summary(self):
-        """The first sentence, as a page's NAME has it."""
+        """Returns the first sentence, in the form for the NAME section of a page."""
         sentence = re.split(r"\.(?:\s|$)", self.paragraphs[0])[0]
         return sentence[0].lower() + sentence[1:]
 
 
 def ask(command):
-    # Lines as long as they are, and no colours, with every version of argparse.
+    # Ensures long lines and no colours, with every version of argparse.
     environment = dict(os.environ, COLUMNS="10000", NO_COLOR="1", LC_ALL="C.UTF-8")
     done = subprocess.run([*command, "--help"], env=environment, stdout=subprocess.PIPE, check=True)
     return done.stdout.decode()
 
 
 def read(command):
-    """What a command says; of rill itself, only its own part: that of each of its commands follows."""
+    """Returns the help of a command. For rill itself, the help of each of its commands follows and is left out."""
     return Help(re.split(r"\n(?=\nusage: )", ask(command))[0] + "\n")
 
 
@@ -89,7 +91,7 @@ def roff(text):
 
 
 def marked(term):
-    """Words to type in bold, those to replace in italics."""
+    """Returns the text with literal words in bold and placeholders in italics."""
 
     def mark(found):
         word = found[0]
@@ -137,7 +139,7 @@ def write_page(version, name, path, *command):
     if name == "rill":
         found = commands_of(shown.usage[0])
         if tuple(found) != COMMANDS:
-            sys.exit(f"rill has the commands {', '.join(found)}, and pages are made of {', '.join(COMMANDS)}")
+            sys.exit(f"rill has the commands {', '.join(found)}, but pages are written for {', '.join(COMMANDS)}")
         of_commands = {other: read([*command, other]) for other in found}
     with open(path, "w", encoding="utf-8") as file:
         file.write(page(name, version, shown, of_commands))
@@ -198,7 +200,7 @@ def kind_of_value(entry):
 
 
 def kind_of_place(shown):
-    """What stands where no option does."""
+    """Returns the kind of the positional arguments."""
     usage = " ".join(shown.usage)
     if "] PROGRAM" in usage:
         return "program"
@@ -214,7 +216,7 @@ def kind_of_place(shown):
 
 
 def cases(shown, indent):
-    """The options of one command."""
+    """Returns the options of one command."""
     names = " ".join(name for entry in shown.options() for name in entry.names)
     valued = [entry for entry in shown.options() if entry.value]
     lines = [

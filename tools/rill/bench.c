@@ -164,9 +164,10 @@ struct options {
 };
 
 static int misuse(const char *argument) {
-  (void)complain("bench cannot use \"%s\"; usage: rill bench [layer] [copies] [stream] [launches] [peers] [graphs] "
-                 "[--device NAME] [--quick] [--json]",
-                 argument);
+  (void)complain(
+      "bench: unexpected argument \"%s\"; usage: rill bench [layer] [copies] [stream] [launches] [peers] [graphs] "
+      "[--device NAME] [--quick] [--json]",
+      argument);
   return EXIT_USAGE;
 }
 

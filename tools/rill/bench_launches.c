@@ -46,7 +46,8 @@ static bool measure_threads(const struct bench *bench, unsigned count, double *r
   }
   for (; started < count && ok; started++) {
     struct launcher *launcher = &launchers[started];
-    ok = pthread_create(&launcher->thread, NULL, run_launcher, launcher) == 0 || complain("no thread to launch from");
+    ok = pthread_create(&launcher->thread, NULL, run_launcher, launcher) == 0 ||
+         complain("cannot create a thread to launch from");
     if (!ok) break;
   }
   for (unsigned i = 0; i < started; i++) {
@@ -123,7 +124,7 @@ static const struct {
   { "launched on a stream", launch_each },
   { "launched as a graph", launch_graph },
   { "instantiate the graph", instantiate },
-  { "update it, nothing changed", update },
+  { "update it, with no changes", update },
 };
 enum { WORKS = sizeof chain_works / sizeof *chain_works };
 

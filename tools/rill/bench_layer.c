@@ -134,7 +134,7 @@ static const struct {
   { "launch of one thread", launch, raw_launch, true },
   { "record an event", record, raw_record, false },
   { "wait for an event", wait, raw_wait, false },
-  { "synchronize, nothing to do", synchronize, raw_synchronize, false },
+  { "synchronize, when idle", synchronize, raw_synchronize, false },
   { "launch and synchronize", round_trip, raw_round_trip, true },
 };
 

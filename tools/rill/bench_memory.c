@@ -222,6 +222,6 @@ bool bench_peers(const struct bench *bench) {
     any = true;
     ok = measure_pair(bench, &section, bench->device, other) && measure_pair(bench, &section, other, bench->device);
   }
-  if (ok) bench_end(bench, any ? NULL : "there is no other device of this backend");
+  if (ok) bench_end(bench, any ? NULL : "this backend has no other device");
   return ok;
 }

@@ -75,7 +75,7 @@ static bool read_options(int argc, char **argv, struct options *options) {
     if (!set_option(options, option, optarg)) return false;
   }
   if (optind < argc) options->picture = argv[optind];
-  return optind + 1 >= argc || misuse("a second picture,", argv[optind + 1]);
+  return optind + 1 >= argc || misuse("only one picture can be filtered; unexpected argument", argv[optind + 1]);
 }
 
 static bool has_ending(const char *path, const char *ending) {
@@ -91,18 +91,19 @@ static bool is_same_file(const char *a, const char *b) {
 /* Checks that no file has two roles. */
 static bool check_names(const struct options *options) {
   if (options->timeline != NULL && strcmp(options->timeline, options->output) == 0) {
-    return misuse("picture and timeline cannot both be", options->output);
+    return misuse("the picture and the timeline cannot both be written to", options->output);
   }
   static const char *const others[] = { ".svg", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf" };
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     if (has_ending(options->output, others[i])) {
-      return misuse("the filtered picture is a PNG file, and --timeline takes the drawing, not -o", options->output);
+      return misuse("the filtered picture is a PNG file, and the drawing's name is set by --timeline, not by -o",
+                    options->output);
     }
   }
   const char *const written[] = { options->output, options->timeline };
   for (int i = 0; i < 2; i++) {
     if (written[i] != NULL && is_same_file(options->picture, written[i])) {
-      return misuse("the picture itself would be written over:", written[i]);
+      return misuse("the output would overwrite the picture", written[i]);
     }
   }
   return true;
@@ -217,8 +218,9 @@ static bool demo(const struct options *options) {
   if (!picture_read(options->picture, &in)) return false;
   struct picture out = { .width = in.width, .height = in.height };
   const uint64_t tiles = pipeline_tile_count(&in, options->tile);
-  bool ok = tiles <= PIPELINE_MAX_TILES || complain("%s would be %llu tiles, the limit is %d: choose a larger --tile",
-                                                    options->picture, (unsigned long long)tiles, PIPELINE_MAX_TILES);
+  bool ok =
+      tiles <= PIPELINE_MAX_TILES || complain("%s would have %llu tiles, and the limit is %d: choose a larger --tile",
+                                              options->picture, (unsigned long long)tiles, PIPELINE_MAX_TILES);
   if (ok) ok = output_check(options->output) && (options->timeline == NULL || output_check(options->timeline));
   if (ok) ok = find_device(options->device, &how.device, &info) && picture_allocate(&out);
   how.lone_threads = info.backend == RILL_BACKEND_CPU;
@@ -236,7 +238,7 @@ int demo_command(int argc, char **argv) {
   if (options.timeline == NULL) name_timeline(&options);
   if (!check_names(&options)) return EXIT_USAGE;
   if ((options.passes > 1 && !options.ranks) || (options.graph && options.ranks)) {
-    (void)complain("--passes goes with --ranks, --graph does not; %s", usage);
+    (void)complain("--passes requires --ranks, and --graph cannot be combined with it; %s", usage);
     return EXIT_USAGE;
   }
   if (!(options.ranks ? demo_with_ranks(&options, &says) : demo(&options))) return EXIT_WORK;

@@ -93,8 +93,8 @@ bool doctor_try_devices(struct doctor *doctor, const struct doctor_devices *devi
     rill_error error = RILL_ERROR_INIT;
     const bool full = rill_last_error(&error) == RILL_OK && error.status == RILL_ERROR_OUT_OF_MEMORY;
     const char *command = strcmp(devices->backend, "cuda") == 0 ? "nvidia-smi" : "rocm-smi --showpids";
-    all = !DOCTOR_FAIL(doctor, devices->backend, "device_use", command, "%s is there, but cannot be used: %s%s", name,
-                       rill_last_error_text(), full ? "; other processes have its memory" : "");
+    all = !DOCTOR_FAIL(doctor, devices->backend, "device_use", command, "%s exists, but cannot be used: %s%s", name,
+                       rill_last_error_text(), full ? "; other processes use its memory" : "");
   }
   return all;
 }
@@ -118,19 +118,19 @@ void doctor_report_devices(struct doctor *doctor, const struct doctor_devices *d
   char text[1024], command[128], hidden[1100] = "";
   const bool fewer = present > devices->count,
              masked = describe_masks(masks, text, sizeof text, command, sizeof command);
-  if (fewer && masked) (void)snprintf(hidden, sizeof hidden, " of %u, as %s", present, text);
+  if (fewer && masked) (void)snprintf(hidden, sizeof hidden, " of %u, because %s", present, text);
   DOCTOR_OK(doctor, devices->backend, "devices", "%u %s%s; driver %u.%u, %s", devices->count,
             devices->count == 1 && !fewer ? "device" : "devices", hidden, devices->driver_version / 1000,
             devices->driver_version % 1000 / 10, devices->library != NULL ? devices->library : "no library of its own");
   if (!fewer || masked) return;
   DOCTOR_WARN(doctor, devices->backend, "devices_missing", "sudo dmesg | grep -iE 'nvrm|amdgpu|kfd' | tail -n 30",
-              "the kernel lists %u GPUs, of which the driver counts %u: %s", present, devices->count, devices->why);
+              "the kernel lists %u GPUs, but the driver finds only %u: %s", present, devices->count, devices->why);
 }
 
 bool doctor_blame_mask(struct doctor *doctor, const char *area, const char *const *masks) {
   char text[1024], command[128];
   if (!describe_masks(masks, text, sizeof text, command, sizeof command)) return false;
-  return DOCTOR_FAIL(doctor, area, "mask", command, "%s, and no device is left", text);
+  return DOCTOR_FAIL(doctor, area, "mask", command, "%s, which hides all devices", text);
 }
 
 bool doctor_blame_build(struct doctor *doctor, const struct doctor_devices *devices) {
@@ -146,9 +146,9 @@ bool doctor_blame_build(struct doctor *doctor, const struct doctor_devices *devi
 static bool blame_missing(struct doctor *doctor, const struct device_file *file) {
   char command[256];
   (void)snprintf(command, sizeof command, "docker run %s ...", file->option);
-  return DOCTOR_FAIL(doctor, file->area, "device_file_missing", doctor->in_container ? command : file->create,
-                     "%s is missing%s", file->file,
-                     doctor->in_container ? ": this container was not given it" : ", though the driver is loaded");
+  return DOCTOR_FAIL(
+      doctor, file->area, "device_file_missing", doctor->in_container ? command : file->create, "%s is missing%s",
+      file->file, doctor->in_container ? ": it was not passed to this container" : ", although the driver is loaded");
 }
 
 static bool blame_group(struct doctor *doctor, const struct device_file *file, gid_t group) {
@@ -208,10 +208,9 @@ void doctor_system(struct doctor *doctor) {
                             ? "ulimit -l unlimited"
                             : "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/memlock.conf";
   DOCTOR_WARN(doctor, "system", "memlock", command,
-              "this process may lock %llu KiB of memory, and there %s %u InfiniBand %s: NCCL, RCCL and MPI fail to "
-              "register buffers",
-              (unsigned long long)limit.rlim_cur / 1024, adapters == 1 ? "is" : "are", adapters,
-              adapters == 1 ? "adapter" : "adapters");
+              "this process may lock only %llu KiB of memory, which is too little for %u InfiniBand %s: NCCL, RCCL and "
+              "MPI fail to register buffers",
+              (unsigned long long)limit.rlim_cur / 1024, adapters, adapters == 1 ? "adapter" : "adapters");
 }
 
 /* ---- the command ---- */
@@ -233,7 +232,8 @@ static bool choose(const char *name, bool chosen[AREAS]) {
 }
 
 static int misuse(const char *argument) {
-  (void)complain("doctor cannot use \"%s\"; usage: rill doctor [cpu] [cuda] [hip] [mpi] [system] [--json]", argument);
+  (void)complain("doctor: unexpected argument \"%s\"; usage: rill doctor [cpu] [cuda] [hip] [mpi] [system] [--json]",
+                 argument);
   return EXIT_USAGE;
 }
 

@@ -62,12 +62,12 @@ static enum mpi of_text(const char *text) {
                                                                                                          : MPI_UNKNOWN;
 }
 
-/* That of the mpirun that started this process, else of the one in the PATH. */
+/* Returns the MPI of the mpirun that started this process, or of the mpirun in the PATH. */
 static enum mpi of_launcher(const char **what) {
-  *what = "this process was started by the mpirun";
+  *what = "this process was started by mpirun";
   if (getenv("OMPI_COMM_WORLD_SIZE") != NULL) return MPI_OPEN;
   if (getenv("HYDI_CONTROL_FD") != NULL) return MPI_MPICH;
-  *what = "the mpirun in the PATH is that";
+  *what = "mpirun in the PATH is part";
   char text[4096];
   FILE *output = popen("mpirun --version 2>/dev/null </dev/null", "r");
   const size_t length = output != NULL ? fread(text, 1, sizeof text - 1, output) : 0;
@@ -86,7 +86,7 @@ void doctor_mpi(struct doctor *doctor) {
                 chosen_engine() != NULL
                     ? "unset RILL_COMM_MPI"
                     : "sudo apt install libopenmpi-dev && meson setup --reconfigure build && ninja -C build",
-                "rill_comm has no engine for MPI, so that processes do not communicate on the CPU: %s",
+                "rill_comm has no engine for MPI, so processes cannot communicate on the CPU: %s",
                 said != NULL ? said : path);
     return;
   }

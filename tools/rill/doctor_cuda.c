@@ -24,10 +24,10 @@ static bool blame_kernel(struct doctor *doctor) {
         doctor, "cuda", "nouveau",
         "echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/nouveau.conf && sudo update-initramfs -u && "
         "sudo reboot",
-        "the kernel's driver nouveau has the GPU, and NVIDIA's is not loaded");
+        "the kernel module nouveau drives the GPU, and NVIDIA's module is not loaded");
   }
   return DOCTOR_FAIL(doctor, "cuda", "kernel_driver", "sudo modprobe nvidia",
-                     "there is an NVIDIA GPU, and the kernel's driver, nvidia, is not loaded");
+                     "this machine has an NVIDIA GPU, but the kernel module nvidia is not loaded");
 }
 
 static bool blame_files(struct doctor *doctor) {
@@ -62,22 +62,21 @@ static bool blame_library(struct doctor *doctor, const struct doctor_devices *de
   if (doctor->in_container) {
     return DOCTOR_FAIL(doctor, "cuda", "library_missing",
                        "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
-                       "this container has no library of the driver: %s", devices->why);
+                       "the driver's library is missing in this container: %s", devices->why);
   }
   char line[256], version[32] = "";
   machine_line(doctor->root, VERSION_FILE, line, sizeof line);
   (void)find_version(line, version, sizeof version);
   (void)snprintf(command, sizeof command, "sudo apt install libnvidia-compute-%.*s || sudo apt install libcuda1",
                  (int)strcspn(version, "."), version);
-  return DOCTOR_FAIL(doctor, "cuda", "library_missing", command, "the library of the driver is missing: %s",
-                     devices->why);
+  return DOCTOR_FAIL(doctor, "cuda", "library_missing", command, "the driver's library is missing: %s", devices->why);
 }
 
 static bool blame_stub(struct doctor *doctor, const struct doctor_devices *devices) {
   if (strstr(devices->library, "/stubs/") == NULL) return false;
   return DOCTOR_FAIL(doctor, "cuda", "library_stub",
                      "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -v stubs | paste -sd :)",
-                     "%s is the stub that programs are linked with: it has no driver", devices->library);
+                     "%s is a stub for linking programs, and contains no driver", devices->library);
 }
 
 /* The library is installed as libcuda.so.535.104.05, and works only with this version of the kernel's driver. */
@@ -89,10 +88,10 @@ static bool blame_versions(struct doctor *doctor, const struct doctor_devices *d
       strcmp(kernel, library) == 0) {
     return false;
   }
-  return DOCTOR_FAIL(doctor, "cuda", "driver_versions",
-                     doctor->in_container ? "docker run --gpus all ..." : "sudo reboot",
-                     "%s is of driver %s, and the kernel's driver is %s%s", devices->library, library, kernel,
-                     doctor->in_container ? ": take libcuda out of the image, which gets that of the host" : "");
+  return DOCTOR_FAIL(
+      doctor, "cuda", "driver_versions", doctor->in_container ? "docker run --gpus all ..." : "sudo reboot",
+      "%s belongs to driver %s, but the kernel module has version %s%s", devices->library, library, kernel,
+      doctor->in_container ? ": remove libcuda from the image, so that the container uses the host's" : "");
 }
 
 /* The driver's own word for it; older ones have others. */
@@ -101,7 +100,7 @@ static bool is_mismatch(const struct doctor_devices *devices) { return strstr(de
 static bool blame_fabric(struct doctor *doctor, const struct doctor_devices *devices) {
   if (strstr(devices->why, "returned 802 ") == NULL) return false;
   return DOCTOR_FAIL(doctor, "cuda", "fabric_manager", "sudo systemctl start nvidia-fabricmanager",
-                     "the GPUs are joined by NVSwitch, whose service does not run: %s", devices->why);
+                     "the GPUs are connected by NVSwitch, but the fabric manager is not running: %s", devices->why);
 }
 
 static void blame(struct doctor *doctor, const struct doctor_devices *devices) {
@@ -130,7 +129,7 @@ static void compare_compiler(struct doctor *doctor, const struct doctor_devices 
   if (library != NULL) (void)dlclose(library);
   if (!known || (uint32_t)major <= devices->driver_version / 1000) return;
   DOCTOR_WARN(doctor, "cuda", "compiler_version", "sudo apt install cuda-drivers",
-              "%s is of CUDA %d.%d, and the driver of CUDA %u.%u: kernels compiled at run time may not load", path,
+              "%s belongs to CUDA %d.%d, but the driver to CUDA %u.%u: kernels compiled at run time may not load", path,
               major, minor, devices->driver_version / 1000, devices->driver_version % 1000 / 10);
 }
 

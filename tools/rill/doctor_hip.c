@@ -48,10 +48,10 @@ static bool blame_kernel(struct doctor *doctor, const struct gpus *gpus) {
   if (gpus->has_list) return false;
   if (machine_has(doctor->root, "/sys/module/amdgpu")) {
     return DOCTOR_FAIL(doctor, "hip", "kernel_list", SEE_LOG,
-                       "the kernel's driver amdgpu is loaded, but offers no GPU to ROCm: " NODES " is missing");
+                       "the kernel module amdgpu is loaded, but offers no GPU to ROCm: " NODES " is missing");
   }
   return DOCTOR_FAIL(doctor, "hip", "kernel_driver", "sudo modprobe amdgpu",
-                     "there is an AMD GPU, and the kernel's driver, amdgpu, is not loaded");
+                     "this machine has an AMD GPU, but the kernel module amdgpu is not loaded");
 }
 
 static bool blame_kfd(struct doctor *doctor) {
@@ -87,7 +87,8 @@ static bool blame_override(struct doctor *doctor) {
   const char *value = getenv("HSA_OVERRIDE_GFX_VERSION");
   if (value == NULL) return false;
   return DOCTOR_FAIL(doctor, "hip", "override", "unset HSA_OVERRIDE_GFX_VERSION",
-                     "HSA_OVERRIDE_GFX_VERSION is \"%s\", which has the runtime take every GPU for another one", value);
+                     "HSA_OVERRIDE_GFX_VERSION is \"%s\", which makes the runtime treat every GPU as another model",
+                     value);
 }
 
 static bool blame_target(struct doctor *doctor, const struct doctor_devices *devices, const struct gpus *gpus) {
@@ -98,10 +99,11 @@ static bool blame_target(struct doctor *doctor, const struct doctor_devices *dev
     (void)snprintf(list + used, sizeof list - used, "%sgfx%u%x%x", i > 0 ? ", " : "", target / 10000,
                    target / 100 % 100, target % 100);
   }
-  return DOCTOR_FAIL(doctor, "hip", "unsupported_gpu", "rocminfo | grep -E 'Runtime|gfx'",
-                     "the kernel lists %s, whose files can be opened, and the runtime counts %u: this version may not "
-                     "support the GPU (%s)",
-                     list, devices->count, devices->why);
+  return DOCTOR_FAIL(
+      doctor, "hip", "unsupported_gpu", "rocminfo | grep -E 'Runtime|gfx'",
+      "the kernel lists %s, and their files can be opened, but the runtime finds %u: this version may not "
+      "support the GPU (%s)",
+      list, devices->count, devices->why);
 }
 
 static void blame(struct doctor *doctor, const struct doctor_devices *devices, const struct gpus *gpus) {
@@ -128,7 +130,7 @@ static void compare_folders(struct doctor *doctor, const struct doctor_devices *
     (void)snprintf(command, sizeof command, "unset ROCM_PATH");
   }
   DOCTOR_WARN(doctor, "hip", "rocm_path", command,
-              "ROCM_PATH is \"%s\", but the runtime is %s: what looks in ROCM_PATH gets another version", path,
+              "ROCM_PATH is \"%s\", but the runtime is %s: programs that use ROCM_PATH load another version", path,
               devices->library);
 }
 
@@ -137,7 +139,7 @@ static void warn_of_override(struct doctor *doctor) {
   if (value == NULL) return;
   DOCTOR_WARN(
       doctor, "hip", "override", "unset HSA_OVERRIDE_GFX_VERSION",
-      "HSA_OVERRIDE_GFX_VERSION is \"%s\": the runtime takes every GPU for that one, which AMD does not support",
+      "HSA_OVERRIDE_GFX_VERSION is \"%s\": the runtime treats every GPU as this model, which AMD does not support",
       value);
 }
 

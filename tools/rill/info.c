@@ -161,7 +161,7 @@ static bool print_one(const char *name, bool json) {
 }
 
 static int misuse(const char *argument) {
-  (void)complain("info cannot use \"%s\"; usage: rill info [DEVICE] [--json] | --topology", argument);
+  (void)complain("info: unexpected argument \"%s\"; usage: rill info [DEVICE] [--json] | --topology", argument);
   return EXIT_USAGE;
 }
 
@@ -179,7 +179,10 @@ int info_command(int argc, char **argv) {
       return misuse(argv[i]);
     }
   }
-  if (topology && argc > 2) return misuse("--topology with another argument");
+  if (topology && argc > 2) {
+    (void)complain("info --topology takes no other argument");
+    return EXIT_USAGE;
+  }
   const bool ok = topology       ? print_topology()
                   : name != NULL ? print_one(name, json)
                   : json         ? write_json(NULL)

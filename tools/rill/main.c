@@ -151,7 +151,7 @@ static int misuse(const char *what, const char *argument) {
 
 /* Prints the help of one command, or of all. */
 static int print_help(int argc, char **argv) {
-  if (argc > 1) return misuse("help takes one command, not also", argv[1]);
+  if (argc > 1) return misuse("help takes only one command; unexpected argument", argv[1]);
   if (argc == 1) {
     const int i = find_command(argv[0]);
     return i < COMMANDS ? print(commands[i].help) : misuse("unknown command", argv[0]);

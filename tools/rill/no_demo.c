@@ -4,6 +4,6 @@
 int demo_command(int argc, char **argv) {
   (void)argc;
   (void)argv;
-  (void)complain("demo reads and writes PNG files, and this rill was built without libpng");
+  (void)complain("demo needs libpng to read and write PNG files, but this rill was built without it");
   return EXIT_WORK;
 }

@@ -6,5 +6,5 @@ bool ranks_demo(const struct ranks_options *options, const struct picture *in, b
   (void)options;
   (void)in;
   *says = true;
-  return complain("--ranks needs rill_comm, and this rill was built with -Drill_comm=false");
+  return complain("--ranks needs rill_comm, but this rill was built with -Drill_comm=false");
 }

@@ -38,7 +38,7 @@ static void on_read(png_structp png, png_bytep data, size_t size) {
   memcpy(data, io->header + io->replayed, replay);
   io->replayed += replay;
   if (fread(data + replay, 1, size - replay, io->file) == size - replay) return;
-  png_error(png, ferror(io->file) ? strerror(errno) : "the file ends early");
+  png_error(png, ferror(io->file) ? strerror(errno) : "it is truncated");
 }
 
 static void on_write(png_structp png, png_bytep data, size_t size) {
@@ -72,13 +72,13 @@ static bool read_header(struct io *io, const char *path, uint32_t *width, uint32
   if (memcmp(io->header, signature, got < sizeof signature ? got : sizeof signature) != 0) {
     return complain("%s is not a PNG file", path);
   }
-  if (got < HEADER) return complain("%s is not a complete PNG file: the file ends early", path);
+  if (got < HEADER) return complain("%s is not a complete PNG file: it is truncated", path);
   if (memcmp(io->header + 12, "IHDR", 4) != 0) return complain("%s is damaged: its header is missing", path);
   *width = big_endian(io->header + 16);
   *height = big_endian(io->header + 20);
   if (*width == 0 || *height == 0) return complain("%s has no pixels: %u x %u", path, *width, *height);
   if (*width > PICTURE_MAX_SIDE || *height > PICTURE_MAX_SIDE || (uint64_t)*width * *height > PICTURE_MAX_PIXELS) {
-    return complain("%s is too large: %u x %u; the limits are %d pixels a side and %d million in all", path, *width,
+    return complain("%s is too large: %u x %u; the limits are %d pixels a side and %d million in total", path, *width,
                     *height, PICTURE_MAX_SIDE, PICTURE_MAX_PIXELS / 1000000);
   }
   return true;
@@ -101,7 +101,7 @@ static bool decode(struct io *io, png_structp png, png_infop info, struct pictur
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
   const size_t pitch = png_get_rowbytes(png, info);
-  if (pitch != (size_t)out->width * 4) png_error(png, "its pixels cannot be made RGBA");
+  if (pitch != (size_t)out->width * 4) png_error(png, "its pixels cannot be converted to RGBA");
   for (int pass = 0; pass < passes; pass++) {
     for (uint32_t y = 0; y < out->height; y++) png_read_row(png, out->pixels + y * pitch, NULL);
   }
@@ -115,7 +115,7 @@ static bool read_file(struct io *io, const char *path, struct picture *out) {
   png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
   const bool ok = info != NULL && decode(io, png, info, out);
   if (info == NULL) {
-    (void)complain("libpng cannot be used: out of memory, or it is not the version %s of the build",
+    (void)complain("libpng cannot be used: there is no memory, or its version is not %s, for which rill was built",
                    PNG_LIBPNG_VER_STRING);
   } else if (!ok) {
     (void)complain("%s is not a complete PNG file: %s", path, io->text);

@@ -63,7 +63,8 @@ static bool join(struct team *team) {
   if (rill_device_get_info(band->device, &team->info) != RILL_OK) return complain_of_rill();
   const uint32_t least = team->in->height / band->ranks;
   if (least < BAND_HALO) {
-    return complain("%u rows for %u ranks are less than %d each", team->in->height, band->ranks, BAND_HALO);
+    return complain("%u rows are too few for %u ranks: each needs at least %d", team->in->height, band->ranks,
+                    BAND_HALO);
   }
   /* Longer than any work here. If a rank exits, the others fail after this time. */
   const rill_comm_options options = { sizeof options, UINT64_C(60000000000), "demo" };

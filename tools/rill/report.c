@@ -79,12 +79,13 @@ static const struct pipeline_times *times_of(const struct pipeline_result *run) 
 static void print_graph(const struct pipeline_result *run) {
   const double saved = run->on_streams.host - run->replay.host;
   (void)printf(
-      "graph      %zu nodes, captured in %.3f ms and instantiated in %.3f ms; a replay, and the same on streams:\n",
+      "graph      %zu nodes, captured in %.3f ms and instantiated in %.3f ms; a replay, compared with streams:\n",
       run->nodes, run->capture, run->instantiate);
   (void)printf("           %.3f ms to submit, on streams %.3f ms (%.1f times as long)\n", run->replay.submit,
                run->on_streams.submit, run->on_streams.submit / run->replay.submit);
   (void)printf("           %.3f ms on the device, on streams %.3f ms\n", run->replay.span, run->on_streams.span);
-  (void)printf("           %.3f ms until the end was seen, on streams %.3f ms", run->replay.host, run->on_streams.host);
+  (void)printf("           %.3f ms until the host saw the end, on streams %.3f ms", run->replay.host,
+               run->on_streams.host);
   if (saved > 0) (void)printf(": saves %.3f ms", saved);
   (void)printf("\n");
 }
@@ -104,11 +105,12 @@ bool report_print(const struct report *r) {
   if (run->nodes > 0) print_graph(run);
   print_stages(r, &totals);
   const double pixels = (double)r->width * r->height;
-  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages together %.3f ms\n", times->span,
+  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages added up %.3f ms\n", times->span,
                totals.busy);
   (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden by kernels\n",
                totals.busy / times->span, hidden_percent(&totals));
-  (void)printf("host       %.3f ms to submit everything, %.3f ms until the end was seen\n", times->submit, times->host);
+  (void)printf("host       %.3f ms to submit everything, %.3f ms until the host saw the end\n", times->submit,
+               times->host);
   (void)printf("throughput %.1f Mpixel/s; the plain C filter on one thread: %.1f Mpixel/s\n",
                pixels / times->span / 1e3, pixels / r->reference / 1e3);
   return true;

@@ -141,15 +141,16 @@ bool print_topology(void) {
   cell *cells = calloc((count + 1) * columns, sizeof *cells);
   if (ok && cells == NULL) ok = complain("out of memory");
   if (ok && count == 0) {
-    (void)printf("no GPU, so there is nothing between devices\n");
+    (void)printf("there is no GPU, so there are no links to show\n");
   } else if (ok) {
     print_devices(gpus, count, cells);
     print_pairs(gpus, count, cells, "link", link_between);
     print_pairs(gpus, count, cells, "reaches", reach_between);
     (void)printf(
-        "\nNVLink, XGMI: the vendor's own links.  Over PCIe: PIX one bridge between them, PXB several, PHB the\n"
-        "host bridge, NODE host bridges of one NUMA node, SYS of two, ? unknown.\n"
-        "reaches: work of the row's device can use the memory of the column's in place.\n");
+        "\nlink: NVLink and XGMI are the vendors' own links. Over PCIe: PIX through one bridge, PXB through several,\n"
+        "PHB through the host bridge, NODE between host bridges of one NUMA node, SYS between NUMA nodes,\n"
+        "? unknown.\n"
+        "reaches: whether work on the row's device can access the memory of the column's device directly.\n");
   }
   free(cells);
   free(gpus);

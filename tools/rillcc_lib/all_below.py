@@ -1,46 +1,48 @@
-"""Conditions like `i < n` on a thread's index and a uniform value, which usually hold for all threads of a block.
+"""Splits loops over threads at conditions that usually hold for all threads of a block, such as `i < n` with a thread's
+index and a uniform limit.
 
-`b + t < n` becomes `b + t < n || all_below`, where `all_below` says that it holds for the last thread, and that b + t does
-not wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks
-where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The same
-is done with t / 32, t % 32, t * 4 and their sums in place of t, and with (b + t) / 32.
+Let t be a thread's index and b a uniform value. `b + t < n` becomes `b + t < n || all_below`, where `all_below` is true
+if the condition holds for the last thread and b + t does not wrap. The condition then holds for all threads, so results
+do not change. However, LLVM emits a second loop, without the condition, for blocks in which `all_below` is true. Masked
+vectors can be several times slower, because not all processors read ahead for them. t may also be t / 32, t % 32, t * 4
+or a sum of these, and the condition may use (b + t) / 32.
 
-Where the limit is a small constant, as in `b + t > 0`, most blocks are above it, which the first thread tells.  Such a
-condition keeps a stencil off the border, beside others: in place of a second loop for each, there is one for all of them
-together.
+If the limit is a small constant, as in `b + t > 0`, most blocks are above it, and the first thread determines whether
+all threads are. Stencils have several such conditions at their borders, which share one second loop.
 
-In a loop that all threads go around, `for (i = b + t; ...; i += s)`, the index is split into a uniform part and the
-thread's own: `for (u = b; ...; u += s) { i = u + t; ... }`, which is the same, since sums of integers wrap.
+In a loop that all threads execute together, `for (i = b + t; ...; i += s)`, the index is split into a uniform part and
+the thread's own part: `for (u = b; ...; u += s) { i = u + t; ... }`. The result is the same, because sums of integers
+wrap.
 """
 
 from . import llvm
 from .ir import PURE
 
 BELOW = {llvm.SLT: llvm.SLT, llvm.SLE: llvm.SLE, llvm.ULT: llvm.ULT, llvm.ULE: llvm.ULE}
-BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the other way around
+BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the negated comparisons
 SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
 SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
 SIGNED = (llvm.SLT, llvm.SLE)
-# What keeps the order of numbers: the names of what builds it.
+# Operations that preserve the order of numbers, and the names of the functions that build them.
 EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV: "SDiv"}
 SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
 ABOVE = {llvm.SLT: llvm.SGE, llvm.SLE: llvm.SGT, llvm.ULT: llvm.UGE, llvm.ULE: llvm.UGT}
-MOST_LOW = 64  # a lower bound, not the number of elements
-MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several stays below 2^31
+MOST_LOW = 64  # a limit up to this is a lower bound, not the number of elements
+MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several products stays below 2^31
 
 
 class AllBelow:
     def __init__(self, finder, indices):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
-        self.indices = indices  # the names of the functions that give them
+        self.indices = indices  # the names of the functions that return them
 
-    def part_counters(self):
+    def split_counters(self):
         for block in self.c.order:
             for phi in self.m.phis(block) if block not in self.c.divergent else ():
-                self.part_counter(phi, block)
+                self.split_counter(phi, block)
 
-    def part_counter(self, phi, block):
+    def split_counter(self, phi, block):
         ways = self.m.incoming(phi)
         steps = [(v, b) for v, b in ways if self.m.is_binary(v, llvm.ADD) and phi in self.m.operands(v)]
         if len(ways) != 2 or len(steps) != 1 or {b for _, b in ways} & self.c.divergent:
@@ -92,12 +94,12 @@ class AllBelow:
                     self.note_condition(condition, holds)
 
     def is_known_early(self, condition):
-        """Returns whether build_mostly() takes a condition, and can anywhere in the kernel."""
+        """Returns whether build_mostly() accepts a condition, and can build its value anywhere in the kernel."""
         known = self.parts(condition)
         return known is not None and bool(known[1]) and all(map(self.is_early, (*known[1], known[2])))
 
     def is_early(self, value):
-        """Returns whether a uniform value can be computed anywhere, of what is known before the threads start."""
+        """Returns whether a uniform value can be computed anywhere from values that are known before the threads start."""
         if value not in self.c.block_of:
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_early, self.m.operands(value)))
@@ -120,7 +122,7 @@ class AllBelow:
         together = self.build_mostly(conditions[0], here)
         for condition in conditions[1:]:
             together = self.build("And", together, self.build_mostly(condition, here))
-        return self.build("Freeze", together)  # a condition that is guarded by another may have no value
+        return self.build("Freeze", together)  # a condition that is guarded by another one may be poison
 
     def note_condition(self, condition, holds):
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))
@@ -136,18 +138,18 @@ class AllBelow:
                     self.lib.SetOperand(user, i, either)
 
     def comparison(self, condition):
-        """Returns how a condition compares, what of the thread, and with what; the other way around if that is what it
-        says."""
+        """Returns the predicate of a condition, its operand that differs between threads, and the uniform operand. The
+        predicate is swapped if the condition has the operands in the other order."""
         (a, b), predicate = self.m.operands(condition), self.lib.GetICmpPredicate(condition)
         return (SWAPPED[predicate], b, a) if a not in self.c.varying and b in self.c.varying else (predicate, a, b)
 
     def holds_below(self, condition):
-        """Returns whether a condition is true for threads that are below, or false."""
+        """Returns the value that a condition has for threads below the limit."""
         predicate, _, _ = self.comparison(condition)
         return BELOW.get(predicate) == predicate
 
     def is_low(self, condition):
-        """Returns whether a condition compares with a limit that most threads are above."""
+        """Returns whether the limit of a condition is so low that most threads are above it."""
         predicate, _, limit = self.comparison(condition)
         number = self.m.constant(limit)
         if number is None or predicate not in BELOW:
@@ -157,16 +159,18 @@ class AllBelow:
         return bool(negative) or number <= MOST_LOW
 
     def holds_mostly(self, condition):
-        """Returns whether a condition is true for the threads that build_mostly() is about, or false."""
+        """Returns the value that a condition has for all threads when the value from build_mostly() is true."""
         return self.holds_below(condition) != self.is_low(condition)
 
     def build_mostly(self, condition, here=lambda value: value):
-        """Builds a value that is true if all threads of the block are below the limit, or not below a low one."""
+        """Builds a value that is true if all threads of the block are below the limit. If the limit is low, the value
+        is true if no thread is below it."""
         return self.build_all(condition, here, low=self.is_low(condition))
 
     def parts(self, condition):
-        """For a comparison of a uniform value plus a thread's index with a uniform limit, returns the operations on their
-        sum, the sum's uniform terms, the limit, and whether the sum is signed. Returns None for anything else."""
+        """Splits a condition that compares the sum of uniform values and a thread's index with a uniform limit. Returns
+        the operations on the sum, the sum's uniform terms, the limit, whether the sum is signed, and the sum. Returns
+        None for any other condition."""
         predicate, value, limit = self.comparison(condition)
         if predicate not in BELOW or limit in self.c.varying:
             return None
@@ -179,9 +183,9 @@ class AllBelow:
         return (steps, found[1], limit, signed, value) if found else None
 
     def build_all(self, condition, here=lambda value: value, alone=False, low=False):
-        """Builds what says that all threads of the block are below, or with `low` that none is, where the builder stands;
-        `here` gives what stands for a uniform value there.  None if it is no such condition; with `alone` it may be about
-        the index alone."""
+        """Builds a value, at the builder's position, that is true if all threads of the block are below the limit; with
+        `low`, it is true if no thread is below the limit. `here` maps a uniform value to its equivalent at this
+        position. With `alone`, the sum may consist of the index alone. Returns None for a condition of another form."""
         known = self.parts(condition)
         if known is None or not (known[1] or alone):
             return None
@@ -195,7 +199,8 @@ class AllBelow:
         return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
 
     def build_quarter(self, condition, here):
-        """Builds what says whether a condition that build_mostly() takes holds for about a quarter of the threads, or more."""
+        """Builds a value that is true if a condition that build_mostly() accepts holds for at least about a quarter of
+        the threads."""
         steps, _, limit, _, value = self.parts(condition)
         least, last, _ = self.build_range(value, here)
         quarter = self.build("LShr", self.build("Sub", last, least), self.m.number(2, self.lib.TypeOf(value)))
@@ -206,8 +211,8 @@ class AllBelow:
         return self.build("ICmp", ABOVE[below] if low else below, end, here(limit))
 
     def split(self, value):
-        """Returns the terms of a sum that come from the thread's index, and the others, which are uniform.  None if it is
-        no such sum."""
+        """Splits a sum into the terms that depend on the thread's index and the other terms, which must be uniform.
+        Returns None for any other value."""
         terms = self.terms(value)
         indices = [term for term in terms if self.largest(term)]
         uniform = [term for term in terms if term not in indices]
@@ -216,8 +221,9 @@ class AllBelow:
         return (indices, uniform) if self.lib.TypeOf(value) in (self.m.i32, self.m.i64) else None
 
     def build_range(self, value, here=lambda value: value, alone=False):
-        """Builds the least that a sum of uniform values and of the thread's index is for a thread, and the most, which is
-        less if it wraps; returns the terms that differ between threads, too.  None if it is no such sum."""
+        """Builds the least and the greatest value that a sum of uniform values and of the thread's index has in any
+        thread; if the sum wraps, the greatest is less than the least. Also returns the terms that differ between
+        threads. Returns None for any other value."""
         found = self.split(value)
         if not found or not (found[1] or alone):
             return None
@@ -230,7 +236,7 @@ class AllBelow:
         return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most), indices
 
     def extend(self, step, value):
-        """Builds the result of a step for a value."""
+        """Builds the result of one of the operations in `steps` for a value."""
         opcode = self.m.opcode(step)
         if opcode in EXTENSIONS:
             return self.build(EXTENSIONS[opcode], value, self.lib.TypeOf(step))
@@ -248,23 +254,22 @@ class AllBelow:
         return steps, value
 
     def by(self, value):
-        """Returns the second operand, if it is a constant that a shift, product or quotient by it makes sense with here."""
+        """Returns the second operand if it is a constant in the range that is supported for this shift, product or
+        quotient; otherwise None."""
         by = self.m.constant(self.lib.GetOperand(value, 1))
         least = 1 if self.m.opcode(value) in (llvm.LSHR, llvm.ASHR, llvm.SHL) else 2
         most = 16 if least == 1 else MOST_BY
         return by if by is not None and least <= by <= most else None
 
     def terms(self, value, made_by=(llvm.ADD, llvm.OR)):
-        """Returns the terms of which a value is the sum, or of which the sum is an upper bound if the value is built by
-        `or`."""
+        """Returns the terms of a sum. If it is built by `or`, the sum of the terms is an upper bound of the value."""
         if value not in self.c.varying or not any(self.m.is_binary(value, opcode) for opcode in made_by):
             return [value]
         return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):
-        """For a term that is derived from an index of the thread by a shift, product, quotient or remainder, or that is a
-        remainder of anything, returns a function that builds an upper bound less than 2^26. Returns None for anything
-        else."""
+        """Returns a function that builds an upper bound, less than 2^26, of a term. The term must be a shift, product,
+        quotient or remainder of an index of the thread, or a remainder of any value. Returns None for any other term."""
         if not self.lib.IsAInstruction(term):
             return None
         opcode = self.m.opcode(term)

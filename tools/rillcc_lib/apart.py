@@ -1,8 +1,8 @@
-"""Which kernels have blocks that cannot wait for one another, so that they may run in any order.
+"""Finds the kernels whose blocks never wait for one another, so that the blocks may run in any order.
 
-A block that waits for another one repeatedly reads a value that the other will write. A compiler assumes that plain loads
-return the same value again, unless something in between may have changed it: an atomic or volatile access, a fence,
-assembly, or a call of a function that is not in the source.  A kernel without all of these cannot wait.
+A block that waits for another one repeatedly reads a value that the other block will write. A compiler assumes that
+plain loads return the same value again, unless something in between may have changed it: an atomic or volatile access,
+a fence, assembly, or a call of a function that is not in the source. A kernel without any of these cannot wait.
 """
 
 from . import llvm
@@ -11,14 +11,14 @@ ATOMIC = {llvm.FENCE, llvm.ATOMIC_CMPXCHG, llvm.ATOMIC_RMW}
 
 
 class Blocks:
-    """Operations of a module's functions that may affect or depend on other blocks."""
+    """Searches the functions of a module for operations that may affect or depend on other blocks."""
 
     def __init__(self, rewriter):
         self.rewriter, self.lib, self.m = rewriter, rewriter.lib, rewriter.m
         self.markers = set(rewriter.markers())
 
     def never_wait(self, functions):
-        """Returns whether blocks that these functions run never wait for others."""
+        """Returns whether blocks that run these functions never wait for other blocks."""
         seen, work = set(), list(functions)
         while work:
             function = work.pop()
@@ -42,8 +42,9 @@ class Blocks:
         return opcode not in ATOMIC | {llvm.INVOKE, llvm.CALL_BR}
 
     def is_plain_call(self, call):
-        """Returns whether a call is of a function of the source, which is checked by itself; of a function that accesses no
-        memory; or of the backend, where only threads of one block wait for each other."""
+        """Returns whether a call cannot make a block wait for another block. The callee may be a function of the
+        source, which is checked separately, a function that accesses no memory, or a function of the backend, where
+        only threads of one block wait for each other."""
         callee = self.m.callee(call)
         if not callee:
             return not self.lib.IsAInlineAsm(self.lib.GetCalledValue(call)) and self.rewriter.is_service(call)

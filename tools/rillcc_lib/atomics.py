@@ -1,9 +1,11 @@
-"""Makes atomic operations on shared memory plain loads and stores, which are several times as fast.
+"""Replaces atomic operations on shared memory by plain loads and stores, which are several times as fast.
 
-One worker executes all threads of a block, no thread is interrupted within an operation, and no other block has this memory.
+This is valid because one worker executes all threads of a block, does not switch threads within an operation, and no
+other block accesses this memory.
 
-`mark` finds them while shared memory can be distinguished from other memory, and `replace` is for after rillcc's last pass: until then
-they are atomic, since threads that use one place at a time are not independent of one another.
+`mark` finds the operations before the cut, because only then can shared memory be distinguished from other memory.
+`replace` runs after rillcc's last pass: threads that update one location are not independent, so until then the
+operations stay atomic.
 """
 
 from . import llvm
@@ -39,7 +41,7 @@ def operations(module):
 
 
 def is_shared(module, pointer):
-    """Returns whether a pointer is to shared memory, whichever way it was made."""
+    """Returns whether a pointer is certain to point to shared memory."""
     seen, work = set(), [pointer]
     while work:
         value = work.pop()

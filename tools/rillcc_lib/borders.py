@@ -1,16 +1,17 @@
-"""Loops that all threads go around alike, for blocks in which some threads are kept from them by a border.
+"""Interchanges loops for blocks in which a border keeps some threads from executing the loop.
 
     if (i >= n) return;                              active = !(i >= n);
     for (k = 0; k < m; k++) s += a[k * n + i];       if (__syncthreads_count(active))
     z[i] = s;                                          for (k = 0; k < m; k++) if (active) s += a[k * n + i];
                                                      if (active) z[i] = s;
 
-The threads beyond the border go around with the others, and do nothing there that can be seen or that can fail: what has
-no memory, divides or calls nothing is computed for them too, of whatever values.  So the threads can go innermost
-(interchange.py).  Where no thread is active nobody comes to the loop, as before: what says when it ends may have no
-value then.  Where one is, that thread goes the same way, since only uniform values decide there.
+The threads beyond the border execute the loop with the others, but have no visible effects there and cannot fail: they
+do not load, store, divide or call. All other instructions are executed for them too, with arbitrary values. The loop
+over the threads can therefore become the inner one (interchange.py). If no thread is active, no thread enters the loop,
+because its exit condition may be undefined and it might never end. If a thread is active, all threads take the same
+path as this thread, because only uniform values decide the path.
 
-It is done in a third version of a kernel (versions.py), for conditions that hold for all threads of most blocks.
+This is done in a third version of a kernel (versions.py), for conditions that hold for all threads of most blocks.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from .regions import BLOCK, COUNT, INTERCHANGE, THREAD
 
 @dataclass
 class Border:
-    """A branch by which threads part: the way into `blocks`, and the one that leads past them."""
+    """A branch that splits the threads: some go to the block `way` and on through `blocks`, the others to the block
+    `past`."""
 
     block: int
     way: int
@@ -31,7 +33,7 @@ class Border:
 
 
 class Borders:
-    """Of one kernel; `conditions` are those that hold for all threads of most blocks."""
+    """Works on one kernel; `conditions` are those that hold for all threads of most blocks."""
 
     def __init__(self, module, kernel, conditions, builder):
         self.m, self.lib, self.kernel, self.builder = module, module.lib, kernel, builder
@@ -40,10 +42,11 @@ class Borders:
         self.graph = self.i.graph
         self.order = list(reversed(flow.postorder(self.graph, self.lib.GetEntryBasicBlock(kernel))))
 
-    # Which
+    # Choice of borders
 
     def find(self):
-        """The borders in front of loops, each inside of the one before it; empty if the threads cannot stay together there."""
+        """Returns the borders in front of loops, each nested in the one before it. Returns an empty list if the threads
+        cannot stay together there."""
         parting = [block for block in self.order if self.parts_threads(block)]
         if not parting:
             return []
@@ -65,7 +68,8 @@ class Borders:
         return self.m.opcode(end) != llvm.BR or not self.i.is_uniform(self.lib.GetCondition(end))
 
     def border(self, block, past):
-        """A branch that leads to `past` or on to blocks that all lead there; None if it is no such one."""
+        """Returns the border for a branch that leads either to `past` or to blocks that all lead to `past`. Returns
+        None for any other branch."""
         ways = self.graph[block]
         if self.m.opcode(self.m.terminator(block)) != llvm.BR or len(ways) != 2 or past not in ways or ways[0] == ways[1]:
             return None
@@ -78,7 +82,7 @@ class Borders:
         return Border(block, way, past, blocks)
 
     def known(self, condition):
-        """Whether a condition is made of known ones alone."""
+        """Returns whether a condition is made only of constants, uniform conditions and those in `conditions`."""
         if not self.lib.IsAInstruction(condition):
             return bool(self.lib.IsAConstantInt(condition))
         if self.m.opcode(condition) in (llvm.AND, llvm.OR, llvm.XOR, llvm.SELECT):
@@ -89,7 +93,7 @@ class Borders:
         return any(self.i.marker(i) == INTERCHANGE for b in blocks for i in self.i.instructions[b])
 
     def are_fit(self, borders):
-        """Whether what is after borders can be left out by each thread by itself."""
+        """Returns whether each thread can skip the code inside the borders by itself."""
         first, nested = borders[0], [set(border.blocks) for border in borders]
         if any(not inner < outer for outer, inner in zip(nested, nested[1:])):
             return False
@@ -104,10 +108,10 @@ class Borders:
             return self.i.marker(value) in (*THREAD, *BLOCK, INTERCHANGE) or self.i.is_pure(value)
         return opcode in PURE or opcode in DIVISIONS or opcode == llvm.PHI
 
-    # What becomes of them
+    # Transformation
 
     def add(self):
-        """Gives whether there is a border."""
+        """Replaces the borders; returns whether there is one."""
         borders = self.find()
         ways_out = [block for block in self.order if borders and block in borders[0].blocks and borders[0].past in self.graph[block]]
         inside = {block: [b for b in borders if block in b.blocks] for block in self.order}
@@ -126,7 +130,8 @@ class Borders:
         return bool(borders)
 
     def at_exit(self, phi, value, block, borders, inside):
-        """Builds what a value is after a border for all threads: what it was for each where that one left the others."""
+        """Builds the value that a phi has after the borders. Each thread gets the value from the border at which it
+        left the other threads."""
         start = {b: v for v, b in self.m.incoming(phi)}
         self.lib.PositionBuilderBefore(self.builder, self.m.terminator(block))
         passed = inside[block]
@@ -136,7 +141,8 @@ class Borders:
         return result
 
     def count(self, border, active):
-        """Lets all threads pass a border if one is inside; gives what says whether a thread is."""
+        """Lets all threads pass a border if one of them is inside. Returns a value that is true if this thread is
+        inside."""
         m, lib, end = self.m, self.lib, self.m.terminator(border.block)
         kind = lib.FunctionType(m.i32, llvm.array([m.i32]), 1, 0)
         counts = m.function(COUNT)
@@ -158,7 +164,8 @@ class Borders:
         return inside
 
     def leave_out(self, block, active):
-        """Lets only active threads do what can be seen or fail in a block, and what is made of it."""
+        """Guards the instructions of a block that can fail or have visible effects, and the instructions that use their
+        results, so that only active threads execute them."""
         m, lib, inside = self.m, self.lib, self.m.instructions(block)
         marks = [i for i in inside if self.i.marker(i) == INTERCHANGE]
         stop = marks[0] if marks else inside[-1]

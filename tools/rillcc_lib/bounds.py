@@ -1,7 +1,8 @@
-"""Accesses to variables of a source, shared arrays among them, at indices that are computed: with --check a call before
-each access names its variable, so that an access past the variable's end is found wherever it lands.
+"""Inserts a call before each access to a variable or shared array at a computed index (--check). The call names the
+variable, so that an access past its end is detected wherever it lands.
 
-For accesses through a stored or passed pointer the variable is unknown; the red zones of zones.py cover these.
+If an access uses a pointer that was stored or passed, its variable is unknown; the red zones of zones.py cover such
+accesses.
 """
 
 import re
@@ -30,7 +31,7 @@ class Bounds:
         self.lib.DisposeBuilder(self.builder)
 
     def accesses(self, instruction):
-        """Returns (pointer, bytes, kind) of what an instruction accesses."""
+        """Returns (pointer, bytes, kind) of each access of an instruction."""
         lib, opcode = self.lib, self.m.opcode(instruction)
         if opcode == llvm.CALL:
             return self.copied(instruction)
@@ -54,7 +55,7 @@ class Bounds:
         return [(to, size, WRITES)] + ([(source, size, 0)] if found.group(1) != "set" else [])
 
     def start(self, pointer):
-        """Where the variable begins in which a pointer was computed, or None."""
+        """Returns the start of the variable from which a pointer was computed, or None if the variable is unknown."""
         lib, found = self.lib, pointer
         while True:
             opcode = lib.GetConstOpcode(found) if lib.IsAConstantExpr(found) else lib.IsAInstruction(found) and self.m.opcode(found)

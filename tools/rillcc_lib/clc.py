@@ -1,4 +1,4 @@
-"""libclc's functions for GPUs, for clang without a vendor's device libraries: rill/device/clc_math.h."""
+"""Finds libclc's functions for GPUs, for a clang without a vendor's device libraries (rill/device/clc_math.h)."""
 
 import glob
 import os
@@ -6,7 +6,7 @@ import re
 
 from . import ir, llvm
 
-# Sources without such a word are compiled without it: reading its bitcode takes a second.
+# A source without any of these words is compiled without libclc, whose bitcode takes a second to read.
 WORDS = re.compile(
     r"\b(_*(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|a?(sin|cos|tan)h?|sincos|atan2|erfc?|cbrt|hypot|fmod|fdim"
     r"|remainder|round|nearbyint|l?lround|l?lrint|ldexp|frexp|modf|nextafter)f?|rsqrtf?|(sin|cos)pif?|normcdff?)\b"
@@ -25,7 +25,8 @@ llvm.SIGNATURES.update(INTERFACE)
 
 
 def find(clang, backend="hip"):
-    """Returns the bitcode that comes with a clang, or is installed where distributions put it; None if there is none."""
+    """Returns the path of the bitcode that belongs to a clang, or that a distribution installed. Returns None if there
+    is none."""
     folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
     for place in [os.path.join(folder, "share", "clc"), os.path.join(folder, "lib", "clc"), *PLACES]:
         found = glob.glob(os.path.join(place, BITCODE[backend]))
@@ -41,7 +42,8 @@ def operands(library, count, get, node):
 
 
 def can_link(toolchain, command, bitcode):
-    """Returns whether the bitcode can be linked. Bitcode of a later LLVM aborts the compiler, so it is tried first."""
+    """Returns whether the bitcode can be linked. Bitcode of a later LLVM makes the compiler abort, so this is tested
+    first."""
     probe = toolchain.path("probe.cu")
     with open(probe, "w", encoding="utf-8") as file:
         file.write(PROBE)
@@ -50,7 +52,8 @@ def can_link(toolchain, command, bitcode):
 
 
 def prepare(toolchain, version, output):
-    """Writes libclc's bitcode for code objects of that version, which LLVM wants to agree; returns whether it could."""
+    """Writes libclc's bitcode for code objects of this version, because LLVM requires that versions agree. Returns
+    whether this was possible."""
     bitcode, place = find(toolchain.clang), llvm.find_library(toolchain.clang)
     if not bitcode or not place:
         return False

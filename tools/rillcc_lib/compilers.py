@@ -1,4 +1,4 @@
-"""Finds the compilers, and runs them on one source: one run for each target, in parallel up to the number of CPUs."""
+"""Finds the compilers and runs them on one source, once for each target, in parallel up to the number of CPUs."""
 
 import concurrent.futures
 import functools
@@ -21,26 +21,26 @@ from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
 DEFAULT_PTX = "80"
-CLANG_PTX = "70"  # the oldest GPUs that have all of the dialect
-PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (70, 63), (0, 0))  # by GPU, newest first
+CLANG_PTX = "70"  # the oldest GPUs that support all of the dialect
+PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (70, 63), (0, 0))  # (GPU, version of PTX), newest first
 DEFAULT_HIP = ("gfx90a", "gfx1030")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
-ROCM = "/opt/rocm*"  # the folders that AMD's packages install into: not in the PATH until the user adds them
+ROCM = "/opt/rocm*"  # the folders in which AMD's packages are installed; they are not on the PATH by default
 
-# Options for AMD's GPUs, each passed if the compiler knows it.
+# Options for AMD GPUs. Each is passed if the compiler knows it.
 HIP_FLAGS = [
-    # Newer clangs assume that floating-point atomics access the GPU's own memory, and emit instructions that pinned memory
-    # ignores. With these options they emit loops, as earlier versions do.
+    # Newer clangs assume that floating-point atomics access the GPU's own memory, and emit instructions that pinned
+    # memory ignores. With these options they emit loops, as earlier versions do.
     ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"],
-    # clang 19 merges a - b with b - a where they are instructions that select bytes or halves (SDWA, gfx8 to gfx10).
-    # Other versions have other defects around these instructions, and an AMD compiler's version does not say which.
+    # clang 19 merges a - b with b - a if they are instructions that select bytes or halves (SDWA, gfx8 to gfx10). Other
+    # versions have other defects in these instructions, and the version of an AMD compiler does not tell which.
     ["-mllvm", "-amdgpu-sdwa-peephole=0"],
-    # Compressed bundles are not read: see offload.py.
+    # Compressed bundles are not supported: see offload.py.
     ["--no-offload-compress"],
 ]
 
 
-# clang for NVIDIA's GPUs.  With a toolkit, clang would use the newest version of PTX that both support.
+# clang for NVIDIA GPUs. With a toolkit, clang would use the newest version of PTX that both support.
 CLANG_CUDA = "-x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib -fuse-cuid=none".split()
 CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-pass-failed", "-Wno-unused-command-line-argument"]
 
@@ -68,7 +68,7 @@ class Image:
         return "%s:%s" % (self.backend, self.target)
 
     def has_kernel(self, name):
-        """Looks for the name at the end of a string of the symbol table, or as an entry of the PTX."""
+        """Returns whether the name is a complete string in the image, as in its symbol table, or an entry in the PTX."""
         if self.backend == "cuda" and self.target.startswith("ptx_"):
             return re.search(rb"\.entry\s+%s\s*\(" % name.encode(), self.data) is not None
         symbol = name + ".kd" if self.backend == "hip" else name
@@ -77,24 +77,24 @@ class Image:
 
 @dataclass
 class Result:
-    """Result of one compile; without an image if it failed."""
+    """The result of one compile; it has no image if the compile failed."""
 
     image: Optional[Image] = None
     messages: str = ""
     failure: str = ""
     files: frozenset = frozenset()
-    forms: dict = field(default_factory=dict)  # on the cpu: how each kernel runs
+    forms: dict = field(default_factory=dict)  # how each kernel runs on the CPU
 
 
 def find_program(given, name, variables=(), default_folders=()):
-    """Returns the path of the program that the user named; or else of the one called `name` in a folder that an
-    environment variable names, on the PATH, or in a default folder."""
+    """Returns the path of the program that the user named. Otherwise returns the path of the program called `name` in a
+    folder that an environment variable names, on the PATH, or in a default folder."""
     if given == "none":
         return None
     if given:
         found = shutil.which(given)
         if not found:
-            raise RillccError("no program %s" % given)
+            raise RillccError("program not found: %s" % given)
         return found
     folders = [os.path.join(os.environ[variable], "bin") for variable in variables if os.environ.get(variable)]
     places = [os.path.join(folder, name) for folder in folders] + [name]
@@ -103,7 +103,7 @@ def find_program(given, name, variables=(), default_folders=()):
 
 
 def rocm_folders():
-    """Returns the folders of AMD's packages, newest version first; one without a version is the last."""
+    """Returns the folders of AMD's packages, newest version first, and last the folder without a version."""
     return sorted(glob.glob(ROCM), key=lambda path: list(map(int, re.findall(r"\d+", os.path.basename(path)))), reverse=True)
 
 
@@ -120,7 +120,8 @@ def rocm_clangs(folders):
 
 
 def list_clangs(linker):
-    """Where to look for a clang, best first.  AMD's own clangs are for AMD's GPUs, which take a linker."""
+    """Returns the places to search for a clang, best first. AMD's own clangs are only for AMD GPUs, which need a
+    linker."""
     names = ["clang++-%d" % version for version in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)] + ["clang++"]
     if not linker:
         return names
@@ -129,7 +130,7 @@ def list_clangs(linker):
 
 
 def find_clang(given, linker=True):
-    """Returns a clang that compiles for GPUs by itself; for AMD's, with lld beside it."""
+    """Returns a clang that compiles for GPUs without a vendor's compiler. For AMD GPUs it must have lld beside it."""
     if given:
         return find_program(given, "clang++")
     for path in filter(None, map(llvm.which_clang, list_clangs(linker))):
@@ -147,8 +148,8 @@ def clang_version(path):
 
 
 def ptx_version(name):
-    """Returns the oldest version of PTX that has ptx_NN and the dialect: drivers that are older than the version refuse
-    it."""
+    """Returns the oldest version of PTX that supports ptx_NN and the dialect. Older versions run on more machines,
+    because a driver refuses PTX of a version newer than its own."""
     if name.endswith("a"):
         return max(80, ptx_version(name[:-1]))
     number = int(name.partition("_")[2])
@@ -175,14 +176,14 @@ class Toolchain:
         cuda_headers.write_all(self.path(cuda_headers.FOLDER), self.cuda_names)
         self.common += self.included_first()
         self.compiled = self.source  # or a copy of it
-        # Always the same place for the same output: nvcc makes names of its files' paths.
+        # The same output always has the same folder, because nvcc derives names from the paths of its files.
         self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.path("copies"))
-        self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
+        self.clc, self.clc_lock = {}, threading.Lock()  # libclc's bitcode, by "cuda" or the version of AMD's code objects
         self.host = host.Host(self)
 
     def included_first(self):
-        """Returns the flags that put the dialect before the source, and before the user's macros, which might be names in
-        it."""
+        """Returns the flags that include the dialect before the source, and before the user's macros, which might be
+        names in the dialect."""
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:
             file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
@@ -190,34 +191,34 @@ class Toolchain:
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
     def instead_of_cuda(self, hip=False):
-        """Returns the flags with which CUDA's own headers (with `hip` HIP's too) are those of rillcc, for other compilers
-        than nvcc: before those that the machine has."""
+        """Returns the flags with which compilers other than nvcc find rillcc's replacements before CUDA's own headers.
+        With `hip`, this also applies to HIP's headers."""
         folders = [self.path(cuda_headers.FOLDER)] + [self.path(cuda_headers.FOLDER + "-hip")] * hip + self.toolkits
         return [flag for folder in folders for flag in ("-I", folder)]
 
     @staticmethod
     def find_cxx(given):
-        """Returns the host compiler, with its own options if it was given some: "ccache g++"."""
+        """Returns the host compiler as a list of words, because it may have options of its own: "ccache g++"."""
         for words in [shlex.split(given)] if given else [["c++"], ["g++"], ["clang++"]]:
             path = shutil.which(words[0])
             if path:
                 return [path] + words[1:]
-        why = "no program %s" % given if given else "no C++ compiler found"
-        raise RillccError("%s; rillcc reads every source with one: --cxx or RILL_CXX" % why)
+        why = "program not found: %s" % given if given else "no C++ compiler found"
+        raise RillccError("%s; rillcc needs a C++ compiler to read the source: name one with --cxx or RILL_CXX" % why)
 
     def close(self):
         if not self.keeps_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.copies.remove()
 
-    # Running things
+    # Commands
 
     def execute(self, command, **extra):
         if self.options.verbose:
             print(shlex.join(command), file=sys.stderr)
         # Some compilers leave files in the temporary folder; this folder is removed at the end.
         environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=self.folder)
-        # hipcc looks for a GPU, and complains at length, when it does not know of one.
+        # Without this variable hipcc looks for a GPU, and prints many messages if there is none.
         environment.setdefault("HCC_AMDGPU_TARGET", "gfx90a")
         try:
             return subprocess.run(
@@ -232,21 +233,23 @@ class Toolchain:
     # Targets
 
     def why_not(self, backend):
-        """Returns why nothing here compiles for the GPUs of a backend, and what would; "" if something does."""
+        """Returns why nothing on this machine compiles for the GPUs of a backend, and what to install. Returns "" if
+        something does."""
         if backend == "cuda":
             vendor, found, asked, linker = "nvcc", self.nvcc or self.cuda_clang, self.options.nvcc, ""
         else:
             vendor, found, asked, linker = "hipcc", self.hipcc or self.clang, self.options.hipcc, " with lld"
         if found:
             return ""
-        why = "%s is not to be used" % vendor if asked == "none" else "no %s found" % vendor
+        why = "%s is disabled" % vendor if asked == "none" else "no %s found" % vendor
         if self.options.clang == "none":
-            return why + ", and clang is not to be used"
+            return why + ", and clang is disabled"
         packages = "clang-19 lld-19 libclc-19" if linker else "clang-19 libclc-19"
         return "%s, and no clang %d or later%s (on Debian and Ubuntu: %s)" % (why, OLDEST_CLANG, linker, packages)
 
     def choose_targets(self, wanted):
-        """Returns the targets for the --target options; without any, every target whose compiler was found."""
+        """Returns the targets of the --target options. Without such options, returns every target for which a compiler
+        was found."""
         if not wanted:
             wanted = ["cpu"]
             if self.hipcc or self.clang:
@@ -268,7 +271,7 @@ class Toolchain:
                 for name in archs:
                     if name not in self.host.targets():
                         known = ", ".join([*self.host.targets(), "native"])
-                        raise RillccError('--target %s: "%s" is none of %s' % (text, name, known))
+                        raise RillccError('--target %s: "%s" is not one of %s' % (text, name, known))
             else:
                 raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)
             targets += [Target(backend, name) for name in archs]
@@ -285,30 +288,31 @@ class Toolchain:
         return found[target.backend]
 
     def cuda_arch(self, name, text):
-        """Returns the target as it is called in the bundle.  clang has no assembler for NVIDIA's GPUs: what it makes is
-        PTX."""
+        """Returns the name of the target in the bundle. clang has no assembler for NVIDIA GPUs, so its targets are
+        always PTX."""
         if name == "ptx":
             return "ptx_" + (DEFAULT_PTX if self.nvcc else CLANG_PTX)
         if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
-            raise RillccError('--target %s: "%s" is none of sm_NN, ptx and ptx_NN' % (text, name))
+            raise RillccError('--target %s: "%s" is not sm_NN, ptx or ptx_NN' % (text, name))
         if self.nvcc:
             return name
         name = name.replace("sm_", "ptx_")
         if not ptx_version(name):
-            raise RillccError("--target %s: what clang makes is for sm_%s and later GPUs" % (text, CLANG_PTX))
+            raise RillccError("--target %s: clang compiles only for sm_%s and later GPUs" % (text, CLANG_PTX))
         return name
 
     @staticmethod
     def hip_arch(name, text):
         arch = offload.canonical(name)
         if not arch:
-            raise RillccError('--target %s: "%s" is not gfxNNN, alone or with :xnack and :sramecc, + or -' % (text, name))
+            why = '--target %s: "%s" is not gfxNNN, optionally followed by :sramecc+ or :sramecc- and by :xnack+ or :xnack-'
+            raise RillccError(why % (text, name))
         return arch
 
-    # Compiling
+    # Compilation
 
     def read_source(self):
-        """Contents of the source, and the files that it consists of."""
+        """Returns the contents of the source, and the files that it consists of."""
         self.unit, files = self.host.read()
         return self.unit, {file for file in files if not file.startswith(self.folder + os.sep)}
 
@@ -316,8 +320,8 @@ class Toolchain:
         return {self.copies.original(file) for file in read_depfile(path)}
 
     def copy_files(self, files, always=False):
-        """Returns whether the compilers are to read copies of the files from here on: of a source with something static
-        that the host finds by name, or with lines that are added to it."""
+        """Returns whether the compilers read copies of the files from now on. They do so if the host looks up something
+        static by name, or if lines are added to the source."""
         if self.copies.made:
             return True
         own = (self.folder + os.sep, os.path.abspath(self.device_headers) + os.sep)
@@ -347,14 +351,15 @@ class Toolchain:
 
     @functools.cached_property
     def hip_flags(self):
-        """Those of HIP_FLAGS that the compiler knows."""
+        """The options of HIP_FLAGS that the compiler knows."""
         command = [self.hipcc or self.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib"]
         command += ["-nogpuinc", "-fsyntax-only", os.devnull]
         known = [flags for flags in HIP_FLAGS if self.execute(command + flags).returncode == 0]
         return [flag for flags in known for flag in flags]
 
     def clc_flags(self, version):
-        """Returns the flags that link libclc, if clang compiles alone, the source needs libclc and it is installed."""
+        """Returns the flags that link libclc, if the source needs it, it is installed, and clang compiles without a
+        vendor's compiler."""
         if not self.options.cuda_names and not self.host.mentions(clc.WORDS):
             return []
         with self.clc_lock:  # one compile for each target at a time
@@ -373,10 +378,10 @@ class Toolchain:
         return path if clc.prepare(self, version, path) else None
 
     def hip_command(self, target, output):
-        # Newer compilers emit version 5 or 6 by default, which older runtimes refuse; generic code requires them.
+        # Newer compilers emit version 5 or 6 by default, which older runtimes refuse; generic code requires version 6.
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
-        # Newer ones name a variable after the paths that they are given, if they are to make up a cuid.
+        # Newer compilers would otherwise derive an identifier (cuid) from paths, and name a variable after it.
         flags += [*self.common, "-Wno-pass-failed", "-fuse-cuid=none"]
         flags += self.hip_flags
         if self.options.fp_contract == "off":
@@ -399,14 +404,14 @@ class Toolchain:
         return done, forms
 
     def warn_of_fibers(self, results):
-        """Says which kernels would run much faster if they could be loops."""
+        """Warns about kernels that would run much faster if they could become loops."""
         if self.options.fibers or self.options.debug or "no-fibers" in self.options.warnings:
             return
         slow = {name: note for result in results for name, note in result.forms.items() if note.startswith("fibers")}
         for kernel in self.unit.kernels:
             if kernel.name in slow:
                 why = slow[kernel.name].partition(": ")[2]
-                text = 'kernel "%s" is slow on the cpu, where each thread has a stack of its own: %s' % (kernel.name, why)
+                text = 'kernel "%s" is slow on the cpu: each of its threads has its own stack, because %s' % (kernel.name, why)
                 if "error=fibers" in self.options.warnings:
                     raise RillccError("error: " + text, kernel.file, kernel.line)
                 print("%s:%d: warning: %s" % (kernel.file, kernel.line, text), file=sys.stderr)
@@ -431,7 +436,7 @@ class Toolchain:
             try:
                 data = offload.extract(data, target.name)
             except ValueError as error:
-                return Result(failure="what %s wrote cannot be read: %s" % (name, error))
+                return Result(failure="the output of %s cannot be read: %s" % (name, error))
         if target.name.startswith("ptx_"):
             data += b"\0"
         if target.backend == "cpu":
@@ -439,14 +444,15 @@ class Toolchain:
         return Result(Image(target.backend, target.name, data), done.stderr, files=self.read_depfile(depfile), forms=forms)
 
     def compile_all(self, targets, dependencies):
-        """Returns the images in the order of `targets`; adds the files that went into them to `dependencies`."""
+        """Returns the images in the order of `targets`; adds the files from which they were made to `dependencies`."""
         self.host.group_levels([target.name for target in targets if target.backend == "cpu"])
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
             if not any(target.backend == "cpu" for target in targets):
                 jobs.append(pool.submit(self.host.refuse_recursion))
             results = [job.result() for job in jobs][: len(targets)]
-        # One mistake is reported by the compiler of every target: once for each compiler is enough.
+        # The compilers of all targets report the same mistake, so each warning, and the errors of each backend, are
+        # printed once.
         shown, failed = set(), {}
         for target, result in zip(targets, results):
             key = result.messages if result.image else target.backend
@@ -469,7 +475,7 @@ class Toolchain:
 
 
 def seal(data, target):
-    """Returns the bytes after a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
+    """Returns the bytes after an image for the CPU: rill_cpu_image_seal of rill/device/cpu_image.h."""
     text = struct.pack("<40sQI", target.encode(), len(data), 1)
     return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
 
@@ -481,7 +487,7 @@ def without_cuda_headers(files):
 
 
 def read_depfile(path):
-    """Returns the files that a makefile rule of a compiler names; none if it wrote no rule."""
+    """Returns the files that a compiler's makefile rule names; the result is empty if there is no rule."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()

@@ -1,8 +1,10 @@
-"""Conversions of floating point to integers, which saturate: clang makes calls of llvm.fptosi.sat and llvm.fptoui.sat of them.
+"""Rewrites saturating conversions of floating-point numbers to integers, for which clang emits calls of llvm.fptosi.sat
+and llvm.fptoui.sat.
 
-To 8 and 16 bits nvcc converts by way of 32 bits, of which the low ones are left; `narrow` does that first, before LLVM
-computes any conversion.  clang 19 makes no vectors of the calls, so `replace` makes comparisons and selections of them after
-rillcc's last pass: a plain conversion of what is clamped to numbers that the integer can hold.
+nvcc converts to 8 and 16 bits by converting to 32 bits and truncating the result; `narrow` rewrites these conversions
+in the same way, before LLVM folds any of them. clang 19 does not vectorize the calls, so `replace` replaces them after
+rillcc's last pass by comparisons, selects and a plain conversion of a number that is clamped to the range of the
+integer.
 """
 
 import re
@@ -11,11 +13,11 @@ from . import llvm
 
 NARROW = re.compile(r"(llvm\.fpto[su]i\.sat)\.i(8|16)\.f\d+$")
 WIDE = re.compile(r"llvm\.fpto([su])i\.sat\.i(32|64)\.f(32|64)$")
-DIGITS = {32: 24, 64: 53}  # binary ones that a number of so many bits has
+DIGITS = {32: 24, 64: 53}  # bits of precision, by the size of the type
 
 
 def narrow(module):
-    """Makes conversions to 8 and 16 bits conversions to 32 bits."""
+    """Replaces conversions to 8 and 16 bits by conversions to 32 bits."""
     m, lib = module, module.lib
     builder = lib.CreateBuilderInContext(m.context)
     for function, found in declarations(m, NARROW):
@@ -48,7 +50,7 @@ def declarations(module, pattern):
 
 
 def convert(module, builder, call, signed, float_bits):
-    """Builds min(max(x, least), most), converted; 0 for NaN."""
+    """Builds the conversion of min(max(x, least), most), and 0 for NaN."""
     lib = module.lib
     (x,) = module.arguments(call)
     kind, bits = lib.TypeOf(call), lib.GetIntTypeWidth(lib.TypeOf(call))
@@ -56,8 +58,8 @@ def convert(module, builder, call, signed, float_bits):
     is_so = lambda what, a, b: lib.BuildFCmp(builder, what, a, b, b"")
     select = lambda *values: lib.BuildSelect(builder, *values, b"")
     least, end = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
-    most = end - max(1, end >> DIGITS[float_bits])  # an integer, and the greatest below `end` that is a number of this type
-    at_least = select(is_so(llvm.OGT, x, real(least)), x, real(least))  # the least one if x is NaN
+    most = end - max(1, end >> DIGITS[float_bits])  # the greatest integer below `end` that the floating-point type can represent
+    at_least = select(is_so(llvm.OGT, x, real(least)), x, real(least))  # `least` if x is NaN
     clamped = select(is_so(llvm.OLT, at_least, real(most)), at_least, real(most))
     result = (lib.BuildFPToSI if signed else lib.BuildFPToUI)(builder, clamped, kind, b"")
     if most != end - 1:

@@ -1,5 +1,6 @@
-"""The headers of CUDA and of its libraries, for other compilers than nvcc: those whose names rill/device/cuda_names.h
-has are empty, and the others are refused with one sentence, whether the machine has a CUDA toolkit or not."""
+"""Provides replacements of CUDA's own headers, and of its libraries' headers, for compilers other than nvcc. With
+--cuda-names, headers whose declarations rill/device/cuda_names.h provides are empty. All other headers cause an error
+of one sentence, whether or not a CUDA toolkit is installed."""
 
 import fnmatch
 import os
@@ -15,20 +16,21 @@ EMPTY = """cuda.h cuda_runtime.h cuda_runtime_api.h cuda_device_runtime_api.h cu
     sm_60_atomic_functions.h sm_61_intrinsics.h vector_functions.h vector_types.h cuda_fp16.h cuda_bf16.h cuda_fp8.h
     cooperative_groups.h cooperative_groups/reduce.h cooperative_groups/scan.h""".split()
 
-# These are rill/device/cuda_cub.h.
+# These headers include rill/device/cuda_cub.h.
 CUB = """cub/cub.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_load.cuh
     cub/block/block_store.cuh cub/warp/warp_reduce.cuh cub/warp/warp_scan.cuh cub/thread/thread_operators.cuh
     cub/util_type.cuh""".split()
 CUB_HAS = "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB"
 
-# Sources for both vendors include these for AMD's GPUs; hipcc has them.
+# Sources for both vendors include these headers for AMD GPUs; hipcc has them.
 HIP = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 
-WITH_NVCC = "; nvcc has it, in an #ifdef __NVCC__"
+WITH_NVCC = "; for nvcc alone, include it in an #ifdef __NVCC__"
 ON_HOST = "is called on the host, with the stream that rill_stream_native returns"
-ARRAYS = "rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"
+ARRAYS = "rill's kernels/ folder has sums, minima, maxima, scans and histograms of arrays"
 
-# Replacements of the other headers in rill. A "*" marks headers that are refused only if no toolkit has them.
+# Maps advice on what to use instead to the headers that it is about. A "*" marks headers that are refused only if no
+# toolkit has them.
 INSTEAD = {
     "cuBLAS %s; rill has rill_kernels_sgemm_many in kernels/" % ON_HOST: """cublas.h cublas_v2.h cublas_api.h cublasLt.h
         cublasXt.h nvblas.h""",
@@ -41,7 +43,7 @@ INSTEAD = {
     "it is for the host: a kernel source contains only kernels": """nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp nvml.h
         cupti.h cuda_gl_interop.h cuda_egl_interop.h cuda_vdpau_interop.h cudaGL.h cudaEGL.h helper_cuda.h
         helper_functions.h""",
-    "CUB's functions for a device are called on the host; " + ARRAYS: " ".join(
+    "CUB's device-wide functions are called on the host; " + ARRAYS: " ".join(
         "cub/device/device_%s.cuh" % name
         for name in """adjacent_difference copy for histogram memcpy merge merge_sort partition radix_sort reduce
             run_length_encode scan segmented_radix_sort segmented_reduce segmented_sort select transform *""".split()
@@ -55,7 +57,7 @@ INSTEAD = {
             util_allocator util_arch util_debug util_device util_macro util_math util_ptx version thread/thread_load
             thread/thread_reduce thread/thread_scan thread/thread_store *""".split()
     ),
-    "rill has no random numbers: a generator such as Philox or PCG takes a few lines in the source"
+    "rill has no random number generators: a generator such as Philox or PCG takes a few lines in the source"
     + WITH_NVCC: """curand.h curand_kernel.h curand_discrete.h curand_globals.h curand_lognormal.h curand_mrg32k3a.h
         curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_normal.h curand_philox4x32_x.h
         curand_poisson.h curand_precalc.h curand_uniform.h""",
@@ -75,8 +77,8 @@ INSTEAD = {
     "rill has no asynchronous copies to shared memory: copy each element, then __syncthreads()"
     + WITH_NVCC: """cuda_pipeline.h cuda_pipeline_primitives.h cuda_awbarrier.h cuda_awbarrier_primitives.h cuda/barrier
         cuda/pipeline cooperative_groups/memcpy_async.h""",
-    "rill has atomicAdd and its family, with _block and _system" + WITH_NVCC: "cuda/atomic",
-    "rill takes the C++ library's header of that name, without cuda/std" + WITH_NVCC: " ".join(
+    "rill has atomicAdd and the other atomic functions, also with _block and _system" + WITH_NVCC: "cuda/atomic",
+    "include the C++ library's header of that name, without cuda/std" + WITH_NVCC: " ".join(
         "cuda/std/" + name
         for name in """algorithm array atomic barrier bit bitset cassert cfloat chrono climits cmath complex concepts
             cstddef cstdint cstdlib cstring ctime expected functional initializer_list iterator latch limits mdspan
@@ -85,20 +87,20 @@ INSTEAD = {
     ),
     "rill has no libcu++" + WITH_NVCC: """cuda/annotated_ptr cuda/bit cuda/cmath cuda/functional cuda/latch cuda/numeric
         cuda/ptx cuda/semaphore cuda/stream_ref cuda/type_traits cuda/version cuda/warp nv/target cuda/*""",
-    "rill has no numbers of 4 and 6 bits" + WITH_NVCC: "cuda_fp4.h cuda_fp6.h",
+    "rill has no floating-point types of 4 and 6 bits" + WITH_NVCC: "cuda_fp4.h cuda_fp6.h",
     "rill has no textures and no surfaces: read from memory": """texture_types.h texture_fetch_functions.h
         texture_indirect_functions.h cuda_texture_types.h surface_types.h surface_functions.h
         surface_indirect_functions.h cuda_surface_types.h""",
 }
 CALLED = {name: sentence for sentence, names in INSTEAD.items() for name in names.split()}
-WITH_NAMES = "rillcc --cuda-names has what it declares for kernels"
+WITH_NAMES = "use rillcc --cuda-names, which declares its contents for kernels"
 
 REFUSED = re.compile(r"(?P<file>.*/%s[^/]*/[^:]*):\d+:\d+: error: (?:#error )?\"(?P<said><[^>]+>: .*)\"" % FOLDER)
 MISSING = re.compile(r"fatal error: '?(?P<name>[\w./]+?)(?:' file not found|: No such file)")
 
 
 def write(folder, names, text=None):
-    """Makes a folder with headers of that text, or that say what to do without them."""
+    """Writes headers that consist of `text`; without `text`, each header is an error that says what to use instead."""
     for name in names:
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -107,7 +109,7 @@ def write(folder, names, text=None):
 
 
 def write_all(folder, cuda_names):
-    """Makes the folders: that of CUDA's headers, and that of HIP's."""
+    """Writes the folders with CUDA's headers and with HIP's headers."""
     empty = "" if cuda_names else None
     write(folder, [name for name in CALLED if "*" not in name])
     write(folder, EMPTY, empty)
@@ -116,7 +118,7 @@ def write_all(folder, cuda_names):
 
 
 def instead_of(name):
-    """Returns what to do without a header; "" if it is not a CUDA header."""
+    """Returns what to use instead of a header, or "" if it is not a CUDA header."""
     if name in EMPTY or name in CUB or name in HIP:
         return WITH_NAMES
     return next((CALLED[known] for known in CALLED if fnmatch.fnmatchcase(name, known)), "")

@@ -1,16 +1,16 @@
-"""Replaces divisions of integers by arithmetic that every lane of a vector may execute.
+"""Replaces integer divisions by arithmetic that every lane of a vector may execute.
 
-clang's vectorizer gets conditional divisions wrong: if both operands are the same in all iterations of a loop, it guards the
-division by the condition of the first lane, and all lanes use the result (docs/reference/KERNELS.md).  LLVM can find out late that
-operands are invariant, after it has hoisted loads or unswitched loops.  So rillcc replaces every division whose divisor is
-not a constant, in every function, after the last pass of its own.
+clang's vectorizer miscompiles conditional divisions: if both operands are the same in all iterations of a loop, it
+guards the division by the condition of the first lane, and all lanes use the result (docs/reference/KERNELS.md). LLVM
+may find out late that operands are invariant, after it has hoisted loads or unswitched loops. rillcc therefore replaces
+every division whose divisor is not a constant, in every function, after its own last pass.
 
-The replacement has no trap and needs no condition, so LLVM may hoist it out of loops and make vectors of it.  Up to 32 bits
-the quotient is that of doubles: a quotient of two integers below 2^32 that is not an integer is further from the next one
-than a double's rounding error.  Quotients of wider integers are calls that LLVM may hoist, of functions that it does not
-inline.
+The replacement cannot trap and needs no condition, so LLVM may hoist it out of loops and vectorize it. Quotients of up
+to 32 bits are computed in double. This is exact: a quotient of two integers below 2^32 that is not an integer differs
+from the nearest integer by more than the rounding error of a double. Wider quotients are calls that LLVM may hoist, of
+functions that it does not inline.
 
-Each function notes whether it has divided by zero, and raises the processor's exception before it returns.
+Each function records whether it has divided by zero, and raises the processor's exception before it returns.
 """
 
 from . import ir, llvm
@@ -19,7 +19,7 @@ CHECK = "rill_check_division"  # of rill/device/host_schedule.h
 SIGNED = (llvm.SDIV, llvm.SREM)
 REMAINDERS = (llvm.UREM, llvm.SREM)
 MOST_BITS_OF_DOUBLES = 32
-# Attributes of the functions that divide: with these LLVM may call them early, and calls them once for the same operands.
+# Attributes of the functions that divide. They allow LLVM to hoist a call, and to call once for equal operands.
 ATTRIBUTES = ("noinline", "nounwind", "willreturn", "speculatable")
 
 
@@ -42,7 +42,7 @@ class Divisions:
             raise AssertionError("rillcc left a division in %s" % self.m.name(left[0]))
 
     def find(self, function):
-        """Returns the divisions of integers in a function whose divisor is not a constant."""
+        """Returns the integer divisions in a function whose divisor is not a constant."""
         inside = (i for block in self.m.blocks(function) for i in self.m.instructions(block))
         return [i for i in inside if self.m.opcode(i) in ir.DIVISIONS and self.is_variable(i)]
 
@@ -68,7 +68,8 @@ class Divisions:
                     lib.InstructionSetDebugLoc(call, place)
 
     def divide(self, division, by_zero):
-        """Builds the result of a division: of one by 1 if the quotient does not exist, noted if the divisor is 0."""
+        """Builds the result of a division. If the quotient does not exist, the divisor is replaced by 1; a divisor of 0
+        is also recorded in `by_zero`."""
         lib, m, opcode = self.lib, self.m, self.m.opcode(division)
         kind, (a, b) = lib.TypeOf(division), m.operands(division)
         missing = self.build("ICmp", llvm.EQ, b, m.number(0, kind))
@@ -93,7 +94,7 @@ class Divisions:
         return self.build(back, result, kind)
 
     def quotient_function(self, kind, signed):
-        """Makes a function of x and y that returns x / y, which must exist."""
+        """Returns a function of x and y that returns x / y. Its callers ensure that the quotient exists."""
         key = (kind, signed)
         if key not in self.quotients:
             lib, m = self.lib, self.m

@@ -1,4 +1,4 @@
-"""The entry of a source in compile_commands.json, by which clangd reads it as rillcc does."""
+"""Writes the entry of a source in compile_commands.json, with which clangd reads the source as rillcc does."""
 
 import json
 import os
@@ -18,13 +18,14 @@ def read_others(path, source):
     except (OSError, ValueError) as error:
         raise RillccError("cannot read %s: %s" % (path, error)) from error
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise RillccError("%s is no compile_commands.json: not a list of objects" % path)
+        raise RillccError("%s is not a compilation database: it must be a list of objects" % path)
     return [entry for entry in entries if os.path.join(entry.get("directory", ""), entry.get("file", "")) != source]
 
 
 def text(path, options, include_dirs):
-    """Returns the text of the file with the entry of the source, beside those of others.  What the command names beyond the
-    source's own headers, such as a header of its -D, stays in a folder beside the file."""
+    """Returns the text of compile_commands.json with the entry of the source and the entries of other files. Files that
+    the command needs and that rillcc generates, such as a header for its -D options, stay in a folder beside
+    compile_commands.json."""
     source = os.path.abspath(options.source)
     entries = read_others(path, source)
     own = re.sub(r"[^\w.-]", "_", os.path.relpath(source, os.path.dirname(os.path.abspath(path))))
@@ -35,7 +36,7 @@ def text(path, options, include_dirs):
     except OSError as error:
         raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error
     host = toolchain.host
-    host.ask()
+    host.probe()
     command = [*host.cxx, *host.flags(host.targets()[0]), "-fsyntax-only", source]
     entries.append({"directory": os.getcwd(), "file": source, "arguments": command})
     return json.dumps(entries, indent=2) + "\n"

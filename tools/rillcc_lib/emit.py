@@ -1,4 +1,4 @@
-"""Writes what rillcc makes: the C file with the images, its header, and the dependency file."""
+"""Writes the output of rillcc: the C file with the images, its header, and the dependency file."""
 
 import dataclasses
 import itertools
@@ -15,7 +15,7 @@ LOCALS = ("stream", "launch", "args")
 
 
 class Names:
-    """The names of one bundle: from the file's stem, with the prefix that the user gave."""
+    """The names of one bundle, made from the stem of the file and the user's prefix."""
 
     def __init__(self, source, prefix):
         self.source = os.path.basename(source)
@@ -29,7 +29,7 @@ class Names:
         return "%s%s_bundle" % (self.prefix, self.stem)
 
     def ref(self, kernel):
-        return "rill_ref_%s%s" % (self.prefix, kernel.name)  # reduce_ref would be a name that programs have
+        return "rill_ref_%s%s" % (self.prefix, kernel.name)  # programs may themselves have a name such as reduce_ref
 
     def launch(self, kernel):
         return "%s%s_launch" % (self.prefix, kernel.name)
@@ -39,7 +39,7 @@ class Names:
 
 
 def declare(parameter):
-    """Returns a parameter of a launch function: of a type that has no name in C, a pointer to one."""
+    """Returns a parameter of a launch function. If the type has no name in C, the parameter is a pointer to the value."""
     if not parameter.type:
         return "const void *" + parameter.name
     space = "" if parameter.type.endswith("*") else " "
@@ -61,7 +61,7 @@ def includes(headers):
 
 
 def image_array(name, data):
-    """Returns the bytes as 64-bit numbers: many times faster to compile than as single bytes."""
+    """Returns the bytes as 64-bit numbers, which compile many times faster than single bytes."""
     padded = data + b"\0" * (-len(data) % 8)
     words = ["0x%x" % word for (word,) in struct.iter_unpack("<Q", padded)]
     lines = [",".join(words[i : i + WORDS_PER_LINE]) for i in range(0, len(words), WORDS_PER_LINE)]
@@ -69,7 +69,7 @@ def image_array(name, data):
 
 
 def reads(parameter):
-    """Returns the flag of a pointer to a const type, through which a kernel does not write."""
+    """Returns the flag for a pointer to a const type, through which a kernel does not write."""
     found = re.fullmatch(r"const [^*]+\*(?: ?(?:const|volatile|__restrict(?:__)?))*", parameter.said)
     return " | RILL_BUNDLE_ARG_READS" if found else ""
 
@@ -118,12 +118,12 @@ def c_file(names, unit, images, type_headers):
 
 
 def free_names(taken):
-    """Returns names for the parameters that a launch function has besides the kernel's own."""
+    """Returns names for the parameters that a launch function has in addition to the kernel's own."""
     return [next(text for text in (name + "_" * i for i in itertools.count()) if text not in taken) for name in LOCALS]
 
 
 def wrapped(start, parameters):
-    """Returns a function's head: its parameters one after another, lines below the first."""
+    """Returns the head of a function, with its parameters wrapped and aligned."""
     text = ", ".join(p.replace(" ", "\0") for p in parameters)
     lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
     return start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {"
@@ -133,7 +133,7 @@ def launch_function(names, kernel):
     stream, launch, args = free_names({parameter.name for parameter in kernel.parameters})
     parameters = ["rill_stream " + stream, "const rill_launch *" + launch] + [declare(p) for p in kernel.parameters]
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
-    said = "Launches `%s`, with arguments that the compiler checks; errors as of rill_stream_launch_ref." % kernel.name
+    said = "Launches `%s` with arguments that the compiler checks. Errors: see rill_stream_launch_ref." % kernel.name
     opaque = [p for p in kernel.parameters if not p.type]
     said += "".join("\n *  `%s` points to a value of %d bytes, a `%s`." % (p.name, p.size, p.said) for p in opaque)
     out = [
@@ -155,18 +155,19 @@ def launch_function(names, kernel):
 
 
 def known_type(text, own, trusted):
-    """Returns whether a program knows a type: one of C, of rill's, or a parameter of the template; any with headers of the
-    user's."""
+    """Returns whether a program knows a type: a type of C or of rill, or a parameter of the template. With the user's
+    own headers (`trusted`), every type is known."""
     return trusted or notes.words_of(text) <= notes.C_TYPES | own
 
 
 def head_of(template, trusted):
-    """Returns (parameters of a template without what only its source knows, "") or (None, why it cannot be declared)."""
+    """Returns (parameters, "") for a template; default values that only its source knows are left out. Returns (None,
+    reason) if the template cannot be declared."""
     own, head = set(), []
     for parameter in template.head:
         words = notes.words_of(parameter.kind) - {"class", "typename", "template", "auto", "<"}
         if not known_type(" ".join(words), own, trusted):
-            return None, "%s %s is of a type that no header declares here: --include names one" % (parameter.kind, parameter.name)
+            return None, "%s %s has a type that no header declares here: name the header with --include" % (parameter.kind, parameter.name)
         known = re.fullmatch(r"-?\d\w*|true|false", parameter.default) or known_type(parameter.default, own, trusted)
         head.append(parameter if known else dataclasses.replace(parameter, default=""))
         own.add(parameter.name)
@@ -174,7 +175,7 @@ def head_of(template, trusted):
 
 
 def argument_of(written, number, template, trusted):
-    """Returns (type, name, how it is declared beside the template's parameters if only the launch knows its type)."""
+    """Returns (type, name, additional template parameter if only the launch knows the type, otherwise "")."""
     dots = "..." if "..." in written else ""
     text = re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b|\.\.\.", " ", written)
     own = {parameter.name for parameter in template.head}
@@ -210,7 +211,7 @@ def template_function(names, template, type_headers):
     said = "Launches `%s<%s>`." % (template.qualified(), used)
     if more:
         opaque = ", ".join("`%s`" % name for _, name, declared in arguments if declared)
-        said += "  The size of %s is compared at the launch." % opaque
+        said += "  The size of %s is checked at the launch." % opaque
     out = [
         declaration,
         "/** %s */" % said,
@@ -227,7 +228,8 @@ def template_function(names, template, type_headers):
 
 
 def template_functions(names, found, type_headers):
-    """Those of all templates.  Of several with one name, lists alone tell which is meant."""
+    """Returns the launch functions of all templates. If several templates have one name, there is no launch function,
+    because only a list can select one of them."""
     texts = []
     for name, several in sorted(found.items()):
         if len(several) == 1:
@@ -236,7 +238,7 @@ def template_functions(names, found, type_headers):
             texts.append("/* `%s`: no launch function, since there are %d templates of that name. */\n" % (name, len(several)))
     if not texts:
         return ""
-    start = "\n#ifdef __cplusplus\n/* Templates: rillcc --instances-of, with the objects of a program, compiles what they launch. */\n\n"
+    start = "\n#ifdef __cplusplus\n/* Templates: rillcc --instances-of compiles the instances that the objects of a program launch. */\n\n"
     return start + "\n".join(texts) + "#endif\n"
 
 

@@ -1,10 +1,11 @@
-"""Graphs of blocks: plain dictionaries from a node to the list of its successors."""
+"""Algorithms on control-flow graphs: dictionaries from a node to the list of its successors."""
 
 EXIT = "exit"
 
 
 def reachable(successors, start, stop=()):
-    """Returns the nodes that can be reached from those of `start`, which are among them; not past those of `stop`."""
+    """Returns the nodes that can be reached from `start`, including `start` itself. Paths do not continue after a node
+    of `stop`."""
     seen, work = set(), list(start)
     while work:
         node = work.pop()
@@ -39,7 +40,7 @@ def postorder(successors, start):
 
 
 def dominators(successors, start):
-    """Returns the immediate dominator of each node that can be reached; the start is its own."""
+    """Returns the immediate dominator of each reachable node; the start is its own."""
     order = postorder(successors, start)
     number = {node: i for i, node in enumerate(order)}
     predecessors = reverse(successors)
@@ -79,8 +80,8 @@ def dominates(immediate, a, b):
 
 
 def postdominators(successors, exits):
-    """Returns the immediate postdominator of each node from which one of `exits` is reached; EXIT stands after all of
-    them."""
+    """Returns the immediate postdominator of each node from which one of `exits` can be reached. EXIT is the common
+    successor of all exits."""
     backward = {node: list(others) for node, others in reverse(successors).items()}
     backward[EXIT] = list(exits)
     return dominators(backward, EXIT)

@@ -1,5 +1,5 @@
-"""Compiles kernels for the cpu: by clang and LLVM, which make loops over the threads of a block of any kernel, or by any
-other C++ compiler, with which kernels that have barriers run on fibers."""
+"""Compiles kernels for the CPU. With clang and its LLVM, every kernel becomes loops over the threads of a block. With
+any other C++ compiler, kernels with barriers run on fibers."""
 
 import os
 import platform
@@ -13,54 +13,56 @@ from typing import Optional
 from . import instances, known_answer, llvm, messages, notes, shown, sites, spmd, stacks, templates, zones
 from .errors import RillccError
 
-# What Linux calls the features that levels have.
+# Linux's names for the features of each level.
 V2 = set("cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3".split())
 V3 = V2 | set("abm avx avx2 bmi1 bmi2 f16c fma movbe".split())
 V4 = V3 | set("avx512f avx512bw avx512cd avx512dq avx512vl".split())
 NEEDED: dict = {"x86-64": set(), "x86-64-v3": V3, "x86-64-v4": V4}
 X86_TARGETS = tuple(NEEDED)
-OLDEST, NEWEST = 15, 40  # versions of clang whose LLVM is known to do
+OLDEST, NEWEST = 15, 40  # versions of clang with a supported LLVM
 
-# Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
-# trapping-math only say that no code reads errno and the exception flags, which lets loops vectorize. Kernels may access
-# the same bytes as several types, as with nvcc.
+# Results on the CPU do not depend on which image runs: no fused products, no reordering. -fno-math-errno and
+# -fno-trapping-math only mean that no code reads errno and the exception flags, which allows vectorization. Kernels may
+# access the same bytes as several types, as with nvcc.
 FLAGS = """-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fPIC -fvisibility=hidden
     -fno-exceptions -fno-rtti""".split()
-# A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
-# is reported in files beside the output.
+# With -fstack-clash-protection, a function whose frame is larger than the guard of a stack touches every page of the
+# frame, so that it cannot skip the guard. The sizes of frames are reported in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
-# With --check each access to memory calls a function (rill/device/host_check.h), which finds the source's lines by the
-# callers' frames.
+# With --check each access to memory calls a function (rill/device/host_check.h), which finds the line of the source
+# from the frames of its callers.
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
-# gcc calls no function before what copies and fills; sites.py replaces the calls.  Red zones move variables.
+# gcc does not instrument functions that copy and fill memory, so they stay calls, which sites.py replaces. Red zones
+# change the distances between variables, so section anchors are off.
 GCC_CHECK_FLAGS = "--param=tsan-distinguish-volatile=1 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-section-anchors".split()
 CLANG_CHECK_FLAGS = "-mllvm -tsan-distinguish-volatile".split()
 ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynamic-alloca=0".split()
-# With --debug a kernel's variables stay in memory, and each thread runs by itself.
+# With --debug a kernel's variables stay in memory, and threads run one by one.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
-# A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
-# read ahead for.  Kernels are long for LLVM, which otherwise leaves the second loop of rillcc_lib/all_below.py.
+# A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, an order in
+# which processors do not read ahead. Kernels are so long that LLVM would not emit the second loop of
+# rillcc_lib/all_below.py with its usual threshold.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
-# What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
-# The variables of a source are found by their symbols, which therefore stay.
+# An undefined symbol is an error now, not only when the image is loaded. The C++ library is linked only if kernels use
+# it. The host finds the variables of a source by their symbols, so symbols are not stripped.
 LINK_FLAGS = (
     "-Wa,--no-warn -shared -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
-# Words of a source without which no function beside the kernels knows an index.
+# If a source has none of these words, only its kernels read an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
-# Words without which a source calls no function of rill/device/host_math.h.
+# If a source has none of these words, it calls no function of rill/device/host_math.h.
 MATHEMATICS = re.compile(r"\b(h2?|__)?(a?(sin|cos|tan)h?|(sin|cos|sincos)(pi)?|exp\w*|log\w*|pow|erfc?|cbrt|hypot|normcdf)f?\b|##")
 GLOBAL = re.compile(r"\b__global__\b")
 TEMPLATE = re.compile(r"\btemplate\s*<")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
-# An attribute by which one function is compiled for another target than the rest.
+# An attribute that compiles one function for a different target.
 OWN_TARGET = re.compile(r"\b(__)?target(__|_clones|_version)?\s*\(")
 
 
 @dataclass
 class Cut:
-    """Output of clang's first half and rillcc for a source."""
+    """The output of clang's first half and of rillcc for a source."""
 
     done: subprocess.CompletedProcess
     bitcode: str
@@ -71,7 +73,7 @@ class Cut:
 
 @dataclass
 class Levels:
-    """Levels of a processor for which a source is the same, so that one cut is made for all."""
+    """Levels of a processor for which the preprocessed source is the same, so that they share one cut."""
 
     names: list
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -79,35 +81,35 @@ class Levels:
 
 
 def find_clang(options):
-    """Returns a clang++ whose LLVM can be loaded, and that LLVM; or why there is none."""
+    """Returns (path, LLVM library, "") of a clang++ whose LLVM can be loaded, or (None, None, why there is none)."""
     if options.fibers:
-        return None, None, "asked for"
+        return None, None, "--fibers is given"
     if options.cxx:
         candidates = options.cxx.split()
-        why = "%s is no clang" % options.cxx
+        why = "%s is not clang" % options.cxx
     elif options.clang == "none":
-        return None, None, "clang is not to be used"
+        return None, None, "clang is disabled"
     else:
         candidates = ["clang++-%d" % n for n in range(NEWEST, OLDEST - 1, -1)] + ["clang++"]
         candidates = [options.clang] if options.clang else candidates
-        why = "there is no clang++ of %d or later" % OLDEST
+        why = "there is no clang++ %d or later" % OLDEST
     for name in candidates:
         path = llvm.which_clang(name)
         if not path:
             continue
         place = llvm.find_library(path)
         if not place:
-            why = "%s comes without a libLLVM that can be loaded" % name
+            why = "%s has no libLLVM that can be loaded" % name
             continue
         library = llvm.Library(place)
         if library.version() >= OLDEST:
             return path, library, ""
-        why = "%s is older than %d" % (name, OLDEST)
+        why = "%s is older than version %d" % (name, OLDEST)
     return None, None, why
 
 
 def read_text(path):
-    """Returns the text of a file, nothing if there is none."""
+    """Returns the text of a file, or "" if it does not exist."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -116,7 +118,7 @@ def read_text(path):
 
 
 def runs_here(target):
-    """Returns whether this machine runs images for a target, as backends/cpu/machine.c finds out for itself."""
+    """Returns whether this machine runs images for a target. backends/cpu/machine.c uses the same test."""
     needed = NEEDED.get(target)
     if needed is None or platform.machine() != "x86_64":
         return target == platform.machine()
@@ -125,7 +127,7 @@ def runs_here(target):
 
 
 class Host:
-    """The compiler for the cpu, and its output for a source."""
+    """The compiler for the CPU, and its output for a source."""
 
     def __init__(self, toolchain):
         self.toolchain = toolchain
@@ -141,8 +143,8 @@ class Host:
         if self.clang and not toolchain.options.cxx:
             self.cxx = [self.clang]
 
-    def ask(self):
-        """Learns what machine the compiler makes code for."""
+    def probe(self):
+        """Finds out for which machine the compiler generates code."""
         result = self.toolchain.execute(self.cxx + ["-dM", "-E", "-x", "c++", os.devnull])
         if result.returncode != 0:
             raise RillccError("%s does not work:\n%s" % (self.cxx[0], result.stderr.rstrip()))
@@ -150,23 +152,23 @@ class Host:
 
     def targets(self):
         if "__aarch64__" in self.macros:
-            return ("aarch64",)  # a compiler may make code for another machine than this one
+            return ("aarch64",)  # which may differ from this machine, with a cross compiler
         return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
 
     def native(self):
         """Returns the best target that this machine runs."""
         found = [target for target in self.targets() if runs_here(target)]
         if not found:
-            text = "--target cpu:native: %s makes code for %s, and this is %s"
+            text = "--target cpu:native: %s compiles for %s, but this machine is %s"
             raise RillccError(text % (self.cxx[0], self.targets()[0], platform.machine()))
         return found[-1]
 
     def form(self):
-        """Returns how kernels run whose threads synchronize, and what is needed to make that fast."""
+        """Returns how kernels with barriers run, and what is needed to make them fast."""
         if self.clang:
-            return "loops, made by %s" % os.path.basename(self.library.path)
-        what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) makes loops" % OLDEST
-        return "slow, a stack for each thread (%s); %s" % (self.why_not, what)
+            return "loops, made with %s" % os.path.basename(self.library.path)
+        what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) is needed for loops" % OLDEST
+        return "slow, because each thread has its own stack (%s); %s" % (self.why_not, what)
 
     def flags(self, target):
         flags = self.march(target)
@@ -180,7 +182,7 @@ class Host:
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
 
     def cpu_options(self):
-        """What the user asked for.  By default the frames that clang's address sanitizer makes have no bound."""
+        """Returns the user's options. With clang's address sanitizer, adds options that give stack frames a bound."""
         options = self.toolchain.options.cpu_options
         return [*options, *(ASAN_FLAGS if "__clang__" in self.macros and "-fsanitize=address" in options else [])]
 
@@ -210,15 +212,16 @@ class Host:
 
     def why_none(self):
         if self.toolchain.options.instances_of and self.kernels.templates:
-            return "no object refers to an instance of a template in it: %s" % ", ".join(sorted(self.kernels.templates))
+            return "no object refers to an instance of its kernel templates: %s" % ", ".join(sorted(self.kernels.templates))
         if self.mentions(GLOBAL):
-            why = "its kernels are templates, or in an unnamed namespace: RILL_KERNEL_INSTANCE(name, kernel<types>); names "
-            return why + "one, and so does a line kernel<types> of --instances FILE; --instances-of takes those that a program launches"
+            why = "all its kernels are templates or in an unnamed namespace: name instances with RILL_KERNEL_INSTANCE(name, "
+            why += "kernel<types>); or with lines kernel<types> of --instances FILE, or use --instances-of with the objects "
+            return why + "of a program"
         forms = [] if self.toolchain.cuda_names else ["RILL_KERNEL(name, parameters) { ... }"]
-        return "no kernel in it: " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
+        return "there is no kernel in it: write " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
 
     def find_kernels(self):
-        """Reads off the preprocessed source which kernel templates it has, if that matters."""
+        """Finds the kernel templates in the preprocessed source, if an option needs them."""
         toolchain, options = self.toolchain, self.toolchain.options
         needed = options.header or options.instances or options.instances_of
         if needed and self.mentions(TEMPLATE) and self.mentions(GLOBAL):
@@ -229,7 +232,7 @@ class Host:
         return self.toolchain.execute([*self.cxx, *flags, *self.main]).stdout
 
     def add(self, chosen, text):
-        """Adds instances at the end of the source, as all compilers read it from here on."""
+        """Adds instances at the end of the source. All compilers then read the extended source."""
         toolchain = self.toolchain
         toolchain.copy_files(self.files, always=True)
         toolchain.copies.append(toolchain.source, text)
@@ -242,13 +245,14 @@ class Host:
         output, depfile = toolchain.path("notes.o"), toolchain.path("notes.d")
         command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
         if "__clang__" not in self.macros:
-            # From 14 on, g++ refuses an instance of a template in one section with other functions; its name is enough here.
+            # From version 14 on, g++ refuses to put an instance of a template into the section of other functions. Only
+            # its name is needed here.
             command.append("-fno-implicit-templates")
         result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
             instances.refuse(result.stderr, self.added, self.kernels)
             sys.stderr.write(messages.explain(result.stderr, toolchain.device_headers, toolchain.cuda_names))
-            raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
+            raise RillccError("%s cannot compile it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
         named = any(path.endswith("/rill/device/cuda_vectors.h") for path in self.files)
         types = notes.CUDA_TYPES if named else notes.INDEX_TYPES
@@ -256,14 +260,14 @@ class Host:
         return notes.read(output, toolchain.source, known)
 
     def register(self, symbols):
-        """Makes a file that includes the source and registers kernels which it only defines."""
+        """Writes a file that includes the source and registers kernels that the source only defines."""
         toolchain, lines, taken = self.toolchain, [], {}
         for symbol in symbols:
             full = stacks.readable(symbol)
             name = full.rpartition("::")[2]
             if name in taken:
-                text = 'two kernels "%s", %s and %s: name each with %s'
-                raise RillccError(text % (name, taken[name], symbol, messages.WHICH_KERNEL), toolchain.source)
+                text = '%s and %s are both called "%s": give each its own name with %s'
+                raise RillccError(text % (taken[name], symbol, name, messages.WHICH_KERNEL), toolchain.source)
             taken[name] = symbol
             file, line = self.find(name)
             lines.append('#line %d "%s"\nRILL_KERNEL_INSTANCE(%s, %s);\n' % (line, file, name, full))
@@ -272,7 +276,7 @@ class Host:
         self.main = ["-include", toolchain.compiled, toolchain.path("plain.cc")]
 
     def find(self, name):
-        """Returns the file and the line where a kernel seems to stand."""
+        """Returns the file and line in which a kernel appears to be defined."""
         words = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\))?[^;{}()]*\b%s\s*\(" % name)
         for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
             found = words.search(read_text(path))
@@ -281,8 +285,7 @@ class Host:
         return self.toolchain.source, 1
 
     def names_of(self, kernel, count):
-        """Returns how the parameters of a plain kernel seem to be written; it is only their names that are taken from
-        there."""
+        """Returns the parameters of a plain kernel as they appear to be written; only their names are used."""
         known = self.kernels.templates.get(stacks.readable(kernel.symbol), [])
         if known:
             return notes.names_in(known[0].arguments, count)
@@ -292,8 +295,8 @@ class Host:
         return notes.names_in(parts, count)
 
     def tag_of(self, name):
-        """Returns whether a type seems to be declared as a struct or a union of this name.  What only `typedef struct {...}
-        name` declares is not: there C has no other name for it."""
+        """Returns "struct" or "union" if a type of this name appears to be declared as one, otherwise "". A type that
+        is declared only by `typedef struct {...} name` does not count, because it has no other name in C."""
         words = re.compile(r"(?<!enum )\b(struct|union)\b(?:[^;{}:=]|::)*?\b%s\s*(?:final\s*)?(?::[^;{}]*)?[{;]" % name)
         for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
             found = words.search(read_text(path))
@@ -302,17 +305,17 @@ class Host:
         return ""
 
     def refuse_recursion(self):
-        """Where no image for the cpu is made: finds functions that call themselves, which GPUs' compilers let pass."""
+        """Refuses recursive functions if no image for the CPU is made, because compilers for GPUs accept them."""
         assembly = self.toolchain.path("calls.s")
         flags = self.flags(self.targets()[0]) + ["-DRILL_LOOPS=1", "-DRILL_HELPERS_READ_INDEX=1", "-w", "-S"]
         if self.toolchain.execute(self.cxx + flags + ["-o", assembly, *self.main]).returncode != 0:
-            return  # a source for GPUs alone
+            return  # the source is only for GPUs
         symbols = stacks.read(read_text(assembly), "")
         for kernel in self.toolchain.unit.kernels:
             stacks.refuse_recursion(symbols, kernel)
 
     def compile(self, target, output, depfile):
-        """Compiles the image for one target; returns the compiler's result, and a note for each kernel."""
+        """Compiles the image for one target; returns the compiler's result, and a note on how each kernel runs."""
         if self.clang:
             return self.compile_regions(target, output, depfile)
         return self.compile_loops(target, output, depfile)
@@ -320,7 +323,7 @@ class Host:
     # With clang
 
     def group_levels(self, names):
-        """Finds out for which of the targets that are to be compiled the source is the same."""
+        """Groups the targets for which the preprocessed source is the same."""
         groups = [[name] for name in names]
         if self.clang and len(names) > 1:
             texts = [self.preprocess(name) for name in names]
@@ -338,10 +341,10 @@ class Host:
         return STACK_FLAGS + ([] if self.thread_by_thread() else ["-O3"])
 
     def thread_by_thread(self):
-        """Returns why each thread of a kernel is to run by itself, whatever the kernel; "" if only those do that cannot be
-        loops."""
+        """Returns the reason why the threads of all kernels run one by one, or "" if only kernels that cannot become
+        loops run in this way."""
         options = self.toolchain.options
-        return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
+        return "--check is given" if options.check else "--debug is given" if options.debug else ""
 
     def mathematics(self):
         """Returns the flags for rill/device/host_math.h, whose functions take time to compile."""
@@ -367,7 +370,8 @@ class Host:
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS + CLANG_CHECK_FLAGS if options.check else LOOP_FLAGS)]
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
-        # Loops over threads have no line, and nvcc does not report the effect of a #pragma unroll.
+        # Do not warn about loops over threads, which have no source line. Do not warn about a #pragma unroll without
+        # effect either: nvcc does not.
         flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *self.cpu_options()]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
@@ -375,7 +379,7 @@ class Host:
             return made, {}
         return self.link(target, assembly, output, made, levels.cut), levels.cut.forms
 
-    # Without
+    # Without clang
 
     def compile_loops(self, target, output, depfile):
         toolchain = self.toolchain
@@ -384,46 +388,46 @@ class Host:
         helpers = toolchain.options.cuda_names or self.mentions(HELPER)
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
-        if "__clang__" in self.macros and known_answer.divides_right(toolchain, self.cxx, self.march(target), "divides-" + target):
+        if "__clang__" in self.macros and known_answer.divides_correctly(toolchain, self.cxx, self.march(target), "divides-" + target):
             flags.append("-DRILL_VECTORIZE=1")
         fibers = toolchain.options.fibers or self.thread_by_thread() != ""
         command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not fibers)]
         done = toolchain.execute(command)
-        meeting = set()
+        synchronizing = set()
         if done.returncode == 0 and not fibers:
-            meeting = self.find_meeting(assembly)
-        if meeting:
-            done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(meeting)])
+            synchronizing = self.find_synchronizing(assembly)
+        if synchronizing:
+            done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(synchronizing)])
         if done.returncode != 0:
             return done, {}
         if fibers:
-            meeting = {kernel.name for kernel in toolchain.unit.kernels}
+            synchronizing = {kernel.name for kernel in toolchain.unit.kernels}
         forms = {kernel.name: "a loop over the threads" for kernel in toolchain.unit.kernels}
-        forms.update(dict.fromkeys(meeting, "fibers: %s" % self.why_not))
+        forms.update(dict.fromkeys(synchronizing, "fibers: %s" % self.why_not))
         return self.link(target, assembly, output, done, Cut(done, "")), forms
 
-    def find_meeting(self, assembly):
-        """Returns the kernels whose threads may meet, by what the compiler made of them."""
+    def find_synchronizing(self, assembly):
+        """Returns the kernels whose threads may synchronize, according to the compiler's output."""
         symbols = stacks.read(read_text(assembly), "")
-        meeting = set()
+        synchronizing = set()
         for kernel in self.toolchain.unit.kernels:
             for form in stacks.find_forms(symbols, kernel):
                 reached = (name for group in stacks.components(symbols, form) for name in group)
                 if any("rill_host_meet" in name for name in reached):
-                    meeting.add(kernel.name)
-        return meeting
+                    synchronizing.add(kernel.name)
+        return synchronizing
 
-    # Both
+    # With every compiler
 
     def march(self, target):
         if target in X86_TARGETS:
             return ["-march=" + target]
-        # The descriptors that AArch64 has by default for thread-local variables: with them glibc 2.36 gave a kernel a null
-        # address while other threads opened and closed images.  clang knows no other way.
+        # By default AArch64 uses TLS descriptors. With these, glibc 2.36 returned a null address for a kernel's
+        # thread-local variable while other threads opened and closed images. clang supports nothing else.
         return ["-mtls-dialect=trad"] if "__aarch64__" in self.macros and "__clang__" not in self.macros else []
 
     def link(self, target, assembly, output, done, cut):
-        """Makes the image of what was compiled, with a table of what is known of its kernels."""
+        """Links the image, with tables of its kernels and variables."""
         sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
         text = read_text(assembly)
         table = stacks.table(self.toolchain.unit.kernels, text, sizes, cut.arrays, cut.apart)
@@ -437,25 +441,25 @@ class Host:
         strip = [] if asked and asked[-1] != "-g0" else ["-Wl,-S"]
         linked = self.toolchain.execute(self.cxx + self.march(target) + self.link_flags() + strip + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
-            text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
+            text = "rillcc: `extern __shared__` requires clang (%s); RILL_DYNAMIC_SHARED(float, tile); works with all compilers\n"
             linked.stderr += text % self.why_not
         elif linked.returncode != 0:
             own = [self.toolchain.source] + sorted(path for path in self.files if not path.startswith("/usr/"))
-            found, known = messages.of_linker(linked.stderr, own, self.toolchain.device_headers, self.toolchain.cuda_names)
+            found, known = messages.linker_hints(linked.stderr, own, self.toolchain.device_headers, self.toolchain.cuda_names)
             if found and known:
                 linked.stderr = messages.show(found)
         linked.stderr = done.stderr + linked.stderr
         return linked
 
     def link_flags(self):
-        """The sanitizer's functions are in the program, which is also built with the sanitizer: a second runtime would
-        fail."""
+        """Returns the flags for the linker. With a sanitizer, undefined symbols are allowed: the sanitizer's functions
+        are in the program, which is also built with the sanitizer, and a second runtime would fail."""
         sanitized = any(option.startswith("-fsanitize=") for option in self.toolchain.options.cpu_options)
         return [flag for flag in LINK_FLAGS if not (sanitized and flag == "-Wl,-z,defs")]
 
     def mentions(self, words):
-        """Returns whether the source, or a header that is neither the system's nor this dialect's, has one of these
-        words."""
+        """Returns whether the source, or a header that belongs neither to the system nor to the dialect, has one of
+        these words."""
         for path in self.files:
             if os.sep + os.path.join("rill", "device") + os.sep in path:
                 continue

@@ -1,6 +1,6 @@
-"""Instances of kernel templates that no line of the source asks for: those of a list (--instances), and those to which
-the object files of a program refer (--instances-of).  Each becomes a RILL_KERNEL_INSTANCE at the end of the source that
-the compilers read."""
+"""Adds instances of kernel templates that the source itself does not request: instances of a list (--instances), and
+instances to which the object files of a program refer (--instances-of). Each becomes a RILL_KERNEL_INSTANCE at the end
+of the source that the compilers read."""
 
 import dataclasses
 import re
@@ -10,34 +10,35 @@ from dataclasses import dataclass, field
 from . import messages, objects, stacks, templates
 from .errors import RillccError
 
-# A function that a header of rillcc declares for each kernel template, and that the C file defines for each instance.
+# A function that rillcc's header declares for each kernel template, and that the C file defines for each instance.
 FUNCTION = "rill_instance_"
 DEMANGLED = re.compile(r"rill_kernel_ref\s*\*\s*(?P<space>(?:\w+::)*)%s(?P<name>\w+)(?P<arguments><.*>)\(\)" % FUNCTION)
 WITHOUT_NAME = re.compile(r"\{lambda|\{unnamed|'lambda|'unnamed|\(anonymous namespace\)")
 NAMED = re.compile(r"((?:::)?(?:\w+::)*(\w+))\s*(<.*>)")
-WRITE = "a line is NAME<arguments>, or name = NAME<arguments>"
+WRITE = "write NAME<arguments>, or name = NAME<arguments>"
 
 
 @dataclass
 class Instance:
-    """An instance as it was asked for."""
+    """A requested instance."""
 
     spelling: str
     name: str  # in C
     file: str  # the list, or the first object that refers to it
-    line: int  # in the list; of an object, the instance's number
+    line: int  # in the list; for an object, the number of the instance
     of_object: bool = False
-    symbols: set = field(default_factory=set)  # by which objects refer to it
+    symbols: set = field(default_factory=set)  # the symbols by which objects refer to it
 
     def place(self):
         return self.file if self.of_object else "%s:%d" % (self.file, self.line)
 
     def mark(self):
-        """Returns (file, line) for compilers.  An object has no lines: no compiler is to show them."""
+        """Returns (file, line) for compilers. An object has no lines, so its file gets a suffix that keeps compilers
+        from showing any."""
         return (self.file + " (instances)", self.line) if self.of_object else (self.file, self.line)
 
     def function(self, prefix):
-        """Returns the instance of FUNCTION that belongs to it, as C++ spells it; "" if none does."""
+        """Returns the instance of FUNCTION for this instance, in C++ notation, or "" if there is none."""
         found = NAMED.fullmatch(self.spelling)
         return found.group(1)[: -len(found.group(2))] + FUNCTION + prefix + found.group(2) + found.group(3) if found else ""
 
@@ -58,7 +59,7 @@ def c_name(spelling):
 
 
 def read_line(text, file, number):
-    """Returns the instance of a line; None if it has none."""
+    """Returns the instance on a line, or None if the line has none."""
     text = re.sub(r"//.*|(^|\s)#.*", "", text).strip()
     if not text:
         return None
@@ -70,12 +71,12 @@ def read_line(text, file, number):
     if not is_balanced(spelling):
         raise RillccError("%s: its brackets do not match" % text, file, number)
     if re.search(r"[;{}\"\\]", spelling) or not (name or NAMED.fullmatch(spelling)):
-        raise RillccError("%s names no instance of a template: %s" % (text, WRITE), file, number)
+        raise RillccError("%s does not name an instance of a template: %s" % (text, WRITE), file, number)
     return Instance(spelling, name or c_name(spelling), file, number)
 
 
 def is_balanced(text):
-    """Returns whether each bracket is matched; between other brackets, < and > may be operators."""
+    """Returns whether all brackets match; between other brackets, < and > may be operators."""
     opened = []
     for c in re.sub(r"->|<=|>=|<<|'[^']*'", "", text):
         if c in "([" or (c == "<" and opened[-1:] in ([], ["<"])):
@@ -92,13 +93,13 @@ def read_list(path):
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
     except (OSError, ValueError) as error:
-        raise RillccError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is no text")) from error
+        raise RillccError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is not a text file")) from error
     found = [read_line(line, path, number) for number, line in enumerate(lines, 1)]
     return [instance for instance in found if instance]
 
 
 def read_lists(paths):
-    """Returns the instances of all lists, each with a name of its own."""
+    """Returns the instances of all lists, each with a different name."""
     found = {}
     for instance in (instance for path in paths for instance in read_list(path)):
         other = found.setdefault(instance.name, instance)
@@ -109,9 +110,9 @@ def read_lists(paths):
 
 def refuse_same_name(instance, other):
     if "".join(instance.spelling.split()) == "".join(other.spelling.split()):
-        why = "%s stands in %s already" % (instance.spelling, other.place())
+        why = "%s is already in %s" % (instance.spelling, other.place())
     else:
-        why = '"%s" is the name of %s in %s already: begin the line with another one (name = %s)'
+        why = '"%s" is already the name of %s in %s: begin the line with another name (name = %s)'
         why %= (instance.name, other.spelling, other.place(), instance.spelling)
     raise RillccError(why, instance.file, instance.line)
 
@@ -133,19 +134,19 @@ def read_objects(paths, prefix):
 
 
 def choose(of_objects, known, kernels, taken):
-    """Those of the instances that the source lacks, each with a name of its own, and the symbols for kernels that it has,
-    by their names."""
+    """Returns (instances that the source lacks, each with a different name; symbols by which objects refer to kernels
+    that the source already has, by the kernel's name)."""
     there = list(zip(objects.demangle(kernel.symbol for kernel in kernels), kernels))
     chosen, functions = [], {}
     for instance in of_objects:
         if len(known.of(instance.template())) != 1:
-            continue  # another source has it
+            continue  # it belongs to another source
         name = next((kernel.name for said, kernel in there if said.startswith("void %s(" % instance.spelling)), None)
         if name:
             functions[name] = instance.symbols
             continue
         if WITHOUT_NAME.search(instance.spelling):
-            why = "it refers to %s, and a kernel source has no name for that argument: a struct with operator() has one"
+            why = "it refers to %s, which a kernel source cannot name: use a struct with operator() as the argument"
             raise RillccError(why % instance.spelling, instance.file)
         stem, number = instance.name, 2
         while instance.name in taken:
@@ -156,17 +157,17 @@ def choose(of_objects, known, kernels, taken):
     return chosen, functions
 
 
-# What the compilers read
+# Additions to the source
 
 
 def add_all(host, unit):
-    """Adds the instances of lists and objects to a source; returns what it holds then, and the symbols of functions for
-    programs, by the kernel's name."""
+    """Adds the instances of lists and objects to a source. Returns the new contents of the source, and by the kernel's
+    name, the symbols of the functions through which programs refer to it."""
     options, known, functions = host.toolchain.options, host.kernels, {}
     listed, taken = read_lists(options.instances), names_of_source(unit)
     for instance in listed:
         if instance.name in taken:
-            why = '"%s" is a kernel of the source: begin the line with another name (name = %s)'
+            why = 'the source already has a kernel "%s": begin the line with another name (name = %s)'
             raise RillccError(why % (instance.name, instance.spelling), instance.file, instance.line)
     if listed:
         with_function = [i for i in listed if i.function("") and len(known.of(i.template())) == 1]
@@ -184,7 +185,7 @@ def add_all(host, unit):
 
 
 def place_at_templates(host, unit):
-    """Has messages about instances name the place of the template, not the line that asks for one."""
+    """Makes messages about instances name the place of the template instead of the line that requests the instance."""
     added = {instance.name for instance in host.added}
     for kernel in unit.kernels:
         known = host.kernels.of(stacks.readable(kernel.symbol))
@@ -202,12 +203,13 @@ def line_directive(instance):
 
 
 def lines(chosen):
-    """Returns the lines at the end of the source."""
+    """Returns the lines that are added at the end of the source."""
     return "".join("%sRILL_KERNEL_INSTANCE(%s, %s);\n" % (line_directive(i), i.name, i.spelling) for i in chosen)
 
 
 def addresses(chosen, known, prefix):
-    """For the compile that only notes what a source holds: the functions for programs, of which it tells the symbols."""
+    """Returns declarations of the functions through which programs refer to instances. They are compiled only to record
+    the contents of the source, which includes the symbols of these functions."""
     if not chosen:
         return ""
     asked = {template.qualified(): template for i in chosen for template in known.of(i.template())}
@@ -219,7 +221,7 @@ def addresses(chosen, known, prefix):
 
 
 def declaration(template, prefix, with_defaults=False):
-    """Returns (declaration of the function of a template's instances, end of its namespaces)."""
+    """Returns (declaration of the function for a template's instances, end of its namespaces)."""
     head = [p if with_defaults else dataclasses.replace(p, default="") for p in template.head]
     spaces = "".join("%s { " % space for space in template.namespaces)
     text = "%stemplate <%s> rill_kernel_ref *%s%s%s();" % (spaces, templates.declared_all(head), FUNCTION, prefix, template.name)
@@ -227,7 +229,7 @@ def declaration(template, prefix, with_defaults=False):
 
 
 def refuse(said, chosen, found):
-    """Refuses the instances that a compiler's errors are about, if they are about any."""
+    """Refuses the instances to which a compiler's errors refer, if there are any."""
     errors = {}
     for match in filter(None, map(messages.ERROR.match, said.splitlines())):
         errors.setdefault((match["file"], int(match["line"])), match["text"])
@@ -246,24 +248,24 @@ def why_refused(instance, error, found):
     name = instance.template()
     known = found.of(name)
     if name in found.plain:
-        return 'kernel "%s" is no template: it is there without a line' % name
+        return 'kernel "%s" is not a template and needs no line' % name
     if name and not known:
         names = ", ".join(sorted(found.templates))
-        return 'the source has no kernel template "%s"; %s' % (name, "it has " + names if names else "it has none at all")
+        return 'the source has no kernel template "%s"; %s' % (name, "it has " + names if names else "it has none")
     if len(known) > 1:
         which = "name = static_cast<void (*)(parameters)>(%s)" % instance.spelling
-        return "the source has %d kernel templates %s: %s says which" % (len(known), name, which)
+        return "the source has %d kernel templates named %s: select one with the line %s" % (len(known), name, which)
     if known and messages.OVERLOADED.search(error):
-        return "%s is no instance of %s" % (instance.spelling, known[0].said())
+        return "%s is not an instance of %s" % (instance.spelling, known[0].said())
     return "%s: %s" % (instance.spelling, error)
 
 
 def refuse_twice(chosen, kernels):
-    """Refuses instances of lists that are there already, under whichever spelling."""
+    """Refuses instances of lists that the source already has, however they are spelled."""
     by_symbol, by_name = {}, {instance.name: instance for instance in chosen}
     for kernel in kernels:
         other = by_symbol.setdefault(kernel.symbol, kernel)
         new, old = by_name.get(kernel.name), by_name.get(other.name)
         if other is not kernel and new:
             where = old.place() if old else "%s:%d" % (other.file, other.line)
-            raise RillccError("%s is there already: %s, of %s" % (new.spelling, other.name, where), new.file, new.line)
+            raise RillccError("%s already exists: it is %s, from %s" % (new.spelling, other.name, where), new.file, new.line)

@@ -1,30 +1,33 @@
-"""Loops that all threads go around alike, made the outer ones, with the loop over the threads inside.
+"""Makes the loop over the threads the inner loop, if all threads leave a loop of the kernel in the same iteration (loop
+interchange).
 
     for (int k = 0; k < n; k++) sum += a[row * n + k] * b[k * m + column];
 
-Thread by thread, such a loop adds numbers one after another, from places far apart.  With the threads innermost LLVM makes
-vectors of it: neighbours read neighbouring elements of b, and the same of a.  A cut at the end of the loop's body is all
-that takes (regions.py): each thread keeps `sum` in an element of an array from one round to the next.  Nobody waits there,
-and each thread does what it did in the order in which it did it.
+If threads run one by one, such a loop adds numbers one after another, from addresses that are far apart. With the loop
+over the threads inside, LLVM vectorizes it: neighbouring threads read adjacent elements of b and the same element of a.
+The only change to the kernel is a cut at the end of the loop's body (regions.py): each thread keeps `sum` in an element
+of an array from one iteration to the next. No thread waits at this cut, and each thread executes its operations in the
+same order as before.
 
-It is done where it pays: the loop ends for all threads alike, every access to memory in it is to one place for all of them,
-to neighbouring ones or to a table of constants, and what only some of them do has none.  Whether the threads are all there is
-found out later: where they may not be, the cut is taken away again.
+The interchange requires that all threads leave the loop in the same iteration. Each access to memory in the loop must
+be to one address for all threads, to adjacent elements or to a table of constants. Code that only some threads execute
+must not access memory. A later step checks whether all threads are there; if some may be missing, it removes the cut.
 """
 
 from . import flow, llvm, whole_rounds
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
-MANY = None  # a stride that is not constant
+MANY = None  # a stride that is unknown or not constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
-# By what the number of a thread is divided if the result is that of its warp, or what is left is about the lane.
+# Divisors for which the quotient of a thread's index is the number of its warp, and the remainder depends on the lane.
 WARPS = range(32, 1025, 32)
 QUOTIENTS = {llvm.LSHR: range(5, 11), llvm.ASHR: range(5, 11), llvm.UDIV: WARPS, llvm.SDIV: WARPS}
 REMAINDERS = {llvm.AND: range(31, 1024, 32), llvm.UREM: WARPS, llvm.SREM: WARPS}
-MOST_LOOPS = 32  # of a kernel; with many more, clang takes long
-# An attribute of kernels in which neighbours store more than so many elements apart: vectors of these are slower than no vectors.
+MOST_LOOPS = 32  # in a kernel; with many more, clang takes long
+# An attribute of kernels in which neighbouring threads store more than MOST_APART elements apart. Such a kernel is
+# slower when vectorized.
 SCATTERS, MOST_APART = b"rill-scatters", 8
 
 
@@ -42,7 +45,7 @@ def times(stride, factor):
 
 
 class Interchange:
-    """Of one kernel, a function that rillcc has prepared."""
+    """The loops of one kernel, which rillcc has prepared."""
 
     def __init__(self, module, kernel):
         self.m, self.lib, self.kernel = module, module.lib, kernel
@@ -65,15 +68,15 @@ class Interchange:
         name = self.m.name(callee) if callee else ""
         return name if name in MARKERS else None
 
-    # What is the same for all threads
+    # Uniform values
 
     def is_uniform(self, value):
         if not self.lib.IsAInstruction(value):
             return True
         if value not in self.known:
-            self.known[value] = True  # of a loop's counter, unless something else says otherwise
+            self.known[value] = True  # assumed for an induction variable until an operand shows otherwise
             self.known[value] = self.find_uniform(value)
-            if not self.known[value]:  # which others may have been found by
+            if not self.known[value]:  # other values may have been found uniform by this assumption
                 self.known = {other: uniform for other, uniform in self.known.items() if not uniform}
         return self.known[value]
 
@@ -98,7 +101,7 @@ class Interchange:
     # Loops
 
     def loops(self):
-        """Yields the innermost ones that go back from one place."""
+        """Yields the innermost loops that have a single latch."""
         backs = {}
         for block, others in self.graph.items():
             for other in others if block in self.immediate else ():
@@ -119,7 +122,7 @@ class Interchange:
         return self.is_fit_for_all(loop)
 
     def is_fit_for_all(self, loop):
-        """Returns whether a round of a loop can be executed for all threads at once, if they all take part."""
+        """Returns whether an iteration of a loop can be executed for all threads at once, if they all take part."""
         lib = self.lib
         self.strides = {}
         ends = [self.m.terminator(block) for block in loop.blocks - {loop.latch} if len(self.graph[block]) > 1]
@@ -129,8 +132,8 @@ class Interchange:
         return makes and all(self.is_fit(loop, block, i) for block, i in inside)
 
     def is_carried(self, block, value):
-        """Returns whether a value differs between threads and goes from one round to the next, where the block is a loop's
-        first."""
+        """Returns whether a value differs between threads and is carried to the next iteration of the loop that begins
+        with the block."""
         return value in self.m.phis(block) and not self.is_uniform(value)
 
     def is_fit(self, loop, block, value):
@@ -146,7 +149,7 @@ class Interchange:
             return False
         root = self.root(pointer)
         if opcode == llvm.LOAD and lib.IsAGlobalVariable(root) and lib.IsGlobalConstant(root):
-            return True  # a table
+            return True  # a table of constants
         if lib.IsAAllocaInst(root) or not (self.same_way or flow.dominates(self.immediate, block, loop.latch)):
             return False
         stride = self.stride(loop, pointer)
@@ -157,13 +160,13 @@ class Interchange:
             pointer = self.lib.GetOperand(pointer, 0)
         return pointer
 
-    # How far apart neighbours are
+    # Strides between neighbouring threads
 
     def stride(self, loop, value):
-        """Returns how much larger a value is in the next thread of a row, in the same round of the loop; of pointers in
-        bytes."""
+        """Returns how much larger a value is in the next thread of a row, in the same iteration of the loop; in bytes
+        for pointers."""
         if value not in self.strides:
-            self.strides[value] = 0  # of a loop's counter, unless something else says otherwise
+            self.strides[value] = 0  # assumed for an induction variable until an operand shows otherwise
             self.strides[value] = 0 if self.is_uniform(value) else self.find_stride(loop, value)
         return self.strides[value]
 
@@ -188,7 +191,7 @@ class Interchange:
             by = m.constant(operands[1])
             return times(strides[0], MANY if by is None else 1 << by)
         if opcode in QUOTIENTS and (m.constant(operands[1]) or 0) in QUOTIENTS[opcode]:
-            return 0 if strides[0] in (0, 1) else MANY  # of all lanes of a warp
+            return 0 if strides[0] in (0, 1) else MANY  # the same for all lanes of a warp
         if opcode in REMAINDERS and (m.constant(operands[1]) or 0) in REMAINDERS[opcode]:
             return strides[0]
         if opcode in SAME:
@@ -196,7 +199,7 @@ class Interchange:
         return self.stride_of_element(value, strides) if opcode == llvm.GEP else MANY
 
     def stride_of_phi(self, loop, phi):
-        """Of one that goes up by what all threads go up by."""
+        """Returns the stride of a phi that changes by a uniform amount in each iteration, and MANY for any other phi."""
         ways = self.m.incoming(phi)
         steps = [v for v, _ in ways if self.lib.IsAInstruction(v) and phi in self.m.operands(v)]
         starts = [v for v, _ in ways if v not in steps]
@@ -219,7 +222,8 @@ class Interchange:
     # The cut
 
     def place(self, loop):
-        """Returns the place before the operations that the last block does for all threads at once."""
+        """Returns the instruction in front of which the cut is placed. The instructions after it in the latch compute
+        only uniform values."""
         place = self.m.terminator(loop.latch)
         for value in reversed(self.instructions[loop.latch][:-1]):
             if self.m.opcode(value) not in PURE or not self.is_uniform(value):

@@ -1,4 +1,4 @@
-"""A function of LLVM's: its blocks and instructions, and the few ways in which rillcc changes them."""
+"""Provides LLVM modules with their functions, basic blocks and instructions, and the changes that rillcc makes to them."""
 
 import ctypes
 import functools
@@ -7,16 +7,16 @@ import sys
 from . import llvm
 
 PURE = {llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.LSHR, llvm.ASHR, llvm.AND, llvm.OR, llvm.XOR, llvm.GEP}
-PURE |= set(range(30, 42)) | {60, llvm.ICMP, 43, llvm.SELECT, llvm.FREEZE}  # casts, both comparisons
-PURE |= {9, 11, 13, 16, 19, 66, 50, 51, 52, 53, 54}  # of floats, of vectors and structs
+PURE |= set(range(30, 42)) | {60, llvm.ICMP, 43, llvm.SELECT, llvm.FREEZE}  # casts, comparisons, select, freeze
+PURE |= {9, 11, 13, 16, 19, 66, 50, 51, 52, 53, 54}  # floating-point arithmetic, and elements of vectors and structs
 USED = b"llvm.compiler.used"
-# LLVM's C interface makes no distinct nodes: this one is read.
+# LLVM's C interface cannot create distinct nodes, so this one is parsed.
 GROUP = b"define void @f() {\n  ret void, !llvm.access.group !0\n}\n!0 = distinct !{}\n"
 DIVISIONS = {llvm.UDIV, llvm.SDIV, llvm.UREM, llvm.SREM}
 
 
 class Module:
-    """Bitcode that was read, with its often needed parts."""
+    """A module that was read from bitcode, and parts of it that are often needed."""
 
     def __init__(self, library, path):
         self.lib = library
@@ -40,7 +40,8 @@ class Module:
         self.find_debug_calls()
 
     def show_error(self, diagnostic, _):
-        """Shows an error of LLVM's.  Its warnings are about loops that rillcc made, which have no line."""
+        """Prints an error from LLVM. Warnings are dropped: they are about loops that rillcc has made, which have no
+        source line."""
         if self.lib.GetDiagInfoSeverity(diagnostic) == 0:
             text = ctypes.string_at(self.lib.GetDiagInfoDescription(diagnostic)).decode("utf-8", "replace")
             print("error: " + text, file=sys.stderr)
@@ -63,12 +64,12 @@ class Module:
         return self.chain(self.lib.GetFirstFunction(self.handle), self.lib.GetNextFunction)
 
     def find_debug_calls(self):
-        """Finds the functions whose calls tell debuggers where variables are.  LLVM before 19 has such calls among the
-        instructions of a block; later ones have records beside them."""
+        """Finds the functions whose calls tell debuggers where variables are. Before version 19, LLVM has such calls
+        among the instructions of a block; later versions have debug records instead."""
         self.debug = {function for function in self.functions() if self.name(function).startswith("llvm.dbg.")}
 
     def used(self):
-        """Returns the names of what stays although nothing in the module refers to it."""
+        """Returns the names in llvm.compiler.used, which stay although nothing in the module refers to them."""
         listed = self.lib.GetNamedGlobal(self.handle, USED)
         return [self.name(value) for value in self.operands(self.lib.GetInitializer(listed))] if listed else []
 
@@ -99,14 +100,14 @@ class Module:
 
     @functools.cached_property
     def access_group(self):
-        """A node of metadata that stands for accesses to memory of which those of different rounds of a loop are independent."""
+        """A metadata node for accesses to memory that are independent between the iterations of a loop."""
         lib, other = self.lib, ctypes.c_void_p()
         text = lib.CreateMemoryBufferWithMemoryRangeCopy(GROUP, len(GROUP), b"group")
         if lib.ParseIRInContext(self.context, text, ctypes.byref(other), ctypes.byref(ctypes.c_void_p())):
             raise ValueError("LLVM reads no text")
         block = lib.GetEntryBasicBlock(lib.GetNamedFunction(other, b"f"))
         node = lib.GetMetadata(self.terminator(block), self.access_kind)
-        lib.DisposeModule(other)  # the node is the context's
+        lib.DisposeModule(other)  # the node belongs to the context
         return node
 
     @functools.cached_property
@@ -114,7 +115,7 @@ class Module:
         return self.lib.GetMDKindIDInContext(self.context, b"llvm.access.group", 17)
 
     def set_text_attribute(self, function, name):
-        """Notes something about a function in an attribute of rillcc's own."""
+        """Sets an attribute of rillcc's own on a function."""
         attribute = self.lib.CreateStringAttribute(self.context, name, len(name), b"", 0)
         self.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)
 
@@ -156,11 +157,11 @@ class Module:
         return [self.lib.GetOperand(call, i) for i in range(self.lib.GetNumArgOperands(call))]
 
     def callee(self, call):
-        """Returns the function that a call names, or None."""
+        """Returns the function that a call names, or None for an indirect call."""
         return self.lib.IsAFunction(self.lib.GetCalledValue(call))
 
     def uses_no_memory(self, function):
-        """Returns whether a function neither reads nor writes memory, as far as its attributes say."""
+        """Returns whether a function neither reads nor writes memory, according to its attributes."""
         kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
         found = self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind) if kind else None
         if found is not None:
@@ -169,7 +170,7 @@ class Module:
         return bool(kind and self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind))
 
     def constant(self, value):
-        """Returns the number that a value is, or None."""
+        """Returns the number if a value is a constant integer, or None."""
         return self.lib.ConstIntGetZExtValue(value) if self.lib.IsAConstantInt(value) else None
 
     def text(self, value):
@@ -187,18 +188,18 @@ class Module:
         return self.chain(self.lib.GetFirstInstruction(block), self.lib.GetNextInstruction)
 
     def instructions(self, block):
-        """Returns the instructions that have an effect: debug records do not affect any decision."""
+        """Returns the instructions of a block without calls for debuggers, so that such calls affect no decision."""
         found = self.all_instructions(block)
         return [i for i in found if not (self.lib.IsACallInst(i) and self.callee(i) in self.debug)] if self.debug else found
 
     def insert(self, builder, instruction):
-        """Inserts an instruction with its own place in the source: a builder writes its place into what it inserts."""
+        """Inserts an instruction and keeps its source location, which the builder would otherwise replace by its own."""
         self.lib.SetCurrentDebugLocation2(builder, None)
         self.lib.InsertIntoBuilder(builder, instruction)
 
     def place_of_calls(self, function):
-        """Returns a place in the source for calls that rillcc adds: with debug information, LLVM wants one.  None
-        without."""
+        """Returns a source location for calls that rillcc adds. LLVM requires one if there is debug information;
+        without debug information, returns None."""
         places = (self.lib.InstructionGetDebugLoc(i) for block in self.blocks(function) for i in self.instructions(block))
         return next((place for place in places if place), None)
 
@@ -211,7 +212,7 @@ class Module:
         return found
 
     def incoming(self, phi):
-        """Returns (value, block) for each way into a phi's block."""
+        """Returns (value, block) for each predecessor of a phi's block."""
         numbers = range(self.lib.CountIncoming(phi))
         return [(self.lib.GetIncomingValue(phi, i), self.lib.GetIncomingBlock(phi, i)) for i in numbers]
 
@@ -239,8 +240,9 @@ class Module:
         return self.lib.AppendBasicBlockInContext(self.context, function, name.encode())
 
     def split(self, block, last, builder):
-        """Moves what a block begins with, up to the instruction `last`, into a new block in front of it, which gets
-        what went to the block; returns the new one.  (Phis of what comes after name the block, so the end stays.)"""
+        """Moves the first instructions of a block, up to `last`, into a new block in front of it. The block's
+        predecessors then branch to the new block, which is returned. The original block keeps its end, because phis in
+        its successors refer to it."""
         head = self.new_block(None, "", before=block)
         for other in self.predecessors(block):
             self.redirect(other, block, head)
@@ -267,7 +269,7 @@ class Module:
         return new
 
     def copy_blocks(self, function, blocks, builder):
-        """Copies blocks; returns the copies of blocks and of values.  The copies of phis have no ways yet."""
+        """Copies blocks; returns the copies of blocks and of values. The copies of phis have no incoming values yet."""
         lib = self.lib
         copies = {block: self.new_block(function, "") for block in blocks}
         for block in blocks:
@@ -288,5 +290,5 @@ class Module:
         return copies
 
     def add_ways(self, phi, ways):
-        """Adds ways to a phi, (value, block) each."""
+        """Adds (value, block) pairs to a phi."""
         self.lib.AddIncoming(phi, llvm.array([v for v, _ in ways]), llvm.array([b for _, b in ways]), len(ways))

@@ -1,7 +1,9 @@
-"""A program whose result is known: whether a clang vectorizes loops with conditional divisions of invariant operands right.
+"""Tests whether a clang correctly vectorizes loops with conditional divisions of invariant operands, by running a
+program whose result is known.
 
-Where rillcc rewrites what clang compiles, divisions.py sees to it.  A clang whose LLVM it cannot load compiles the loops over
-threads by itself; these loops are vectorized only if this program's result is right.
+If rillcc rewrites the module that clang compiles, divisions.py avoids the problem. If rillcc cannot load clang's LLVM,
+clang compiles the loops over threads by itself, and these loops are vectorized only if this program's result is
+correct.
 """
 
 PROGRAM = """
@@ -36,9 +38,9 @@ int main(void) {
 """
 
 
-def divides_right(toolchain, compiler, flags, name):
-    """Returns whether loops that the compiler makes with these flags divide right; false if that cannot be found out
-    here."""
+def divides_correctly(toolchain, compiler, flags, name):
+    """Returns whether loops that the compiler emits with these flags divide correctly. Returns False if the program
+    cannot be compiled or run here."""
     source, program = toolchain.path(name + ".c"), toolchain.path(name)
     with open(source, "w", encoding="utf-8") as file:
         file.write(PROGRAM)

@@ -1,11 +1,11 @@
-"""Shuffles by a constant distance: a thread reads its result from the place where the other lane keeps the value.
+"""Emits shuffles by a constant distance: each thread reads the value directly from the other lane's element.
 
-A shuffle is otherwise a loop of its own, which writes for each thread what it gets into an array (rill_sched_shuffle32).
-Where all threads of the block are there, and the distance is a constant, the region after the shuffle reads the element
-of the other lane itself: two elements at constant distances and a choice, which LLVM makes vectors of.  The array has
-SPARE elements more on either side, since both are read before one is chosen.
+Any other shuffle is a loop that writes each thread's result to an array (rill_sched_shuffle32). If no thread of the
+block has ended, and the distance is constant, the region after the shuffle instead reads the element of the other lane
+itself. It loads two elements at constant distances and selects one, which LLVM can vectorize. Both elements are loaded
+before one is selected, so the array has SPARE additional elements at each end.
 
-Where a warp goes through several regions that follow one another by such shuffles (strips.py), a shuffle is one of a vector
+If a warp runs several regions that are separated by such shuffles (strips.py), a shuffle becomes a shuffle of a vector
 of 32 elements.
 """
 
@@ -20,16 +20,17 @@ LANES = 32
 class Lanes(Loops):
     def __init__(self, cutter):
         super().__init__(cutter)
-        self.in_place = {}  # shuffle: the region that reads what it gives
-        self.acted = {}  # sync: the calls of the functions that do what it is for
-        self.own = {}  # slot: the array of a warp that stands for it in a group of regions (strips.py), and the type
+        self.in_place = {}  # shuffle: the region that reads its result
+        self.acted = {}  # synchronization point: the calls of the functions that perform its exchange
+        self.own = {}  # slot: the array of one warp that replaces it in a group of regions (strips.py), and its element type
 
     def find_read_in_place(self):
-        """Returns the shuffles whose results are read in place; none if a thread may have ended."""
+        """Finds the shuffles whose results are read in place. This is valid only if no thread can have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
 
     def exchange_arguments(self, call):
-        """Returns the arguments of a sync, as they are kept."""
+        """Returns the arguments of a synchronization point. For a shuffle, the first one is the value whose slot holds
+        the exchanged value."""
         arguments = self.m.arguments(call)
         return [self.exchanged.get(call, arguments[0]), *arguments[1:]] if arguments else []
 
@@ -50,28 +51,30 @@ class Lanes(Loops):
         return not self.writes_slot(region, self.shared_slots.get(value, value))
 
     def writes_slot(self, region, key):
-        """Returns whether threads write to a slot in a region, or as they leave it: others may not have read it yet."""
+        """Returns whether threads write to a slot in a region or when they leave it, although other threads may not
+        have read it yet."""
         inside = (value for block in region.blocks for value in self.c.instructions[block])
         if any(self.shared_slots.get(value, value) == key and value not in self.cut_phis for value in inside):
             return True
         return any(key in self.m.phis(other.entry) for other in region.exits)
 
     def constants(self, call):
-        """Returns the kind, distance and width of a shuffle; None if these are not constants."""
+        """Returns the kind, distance and width of a shuffle, or None if these are not constants."""
         kind, by, width = [self.m.constant(argument) for argument in self.m.arguments(call)[1:4]]
         return None if None in (kind, by, width) or width & (width - 1) or not width else (kind, by, min(width, LANES))
 
     def way(self, call):
-        """Returns the same, if the result can be read in place."""
+        """Returns the kind, distance and width of a shuffle whose result can be read in place; None for any other
+        shuffle."""
         kind, by, width = self.constants(call) or (SHUFFLE_FROM, 0, 0)
         by = by if by < width else 0
         return None if kind == SHUFFLE_FROM or (kind == SHUFFLE_XOR and by & (by - 1)) else (kind, by, width)
 
-    def bring(self, region, value):
-        return self.read_lane(region, value) if self.in_place.get(value) is region else super().bring(region, value)
+    def import_value(self, region, value):
+        return self.read_lane(region, value) if self.in_place.get(value) is region else super().import_value(region, value)
 
     def read_lane(self, region, call):
-        """Builds a thread's result; the builder stands where the region's values are read."""
+        """Builds a thread's result of a shuffle at the place where the region's values are read."""
         block = self.lib.GetInstructionParent(region.import_end)
         there = set(self.m.instructions(block))
         value = self.build_read_lane(region, call)
@@ -106,7 +109,7 @@ class Lanes(Loops):
         at = self.build("Add", index, self.m.number(distance, self.m.i64)) if distance else index
         return self.load(kind, self.element(kind, slot, at))
 
-    # What a sync is for
+    # The exchange at a synchronization point
 
     def those(self):
         """Builds the argument that names the participating lanes, or a null pointer if all take part."""
@@ -115,13 +118,14 @@ class Lanes(Loops):
         return self.call("rill_sched_those", self.next, self.state[2])
 
     def act(self, target, first, end, those, number):
-        """Performs the exchange of a sync."""
+        """Performs the exchange of a region's synchronization point."""
         arguments = self.act_arguments(target.sync)
         if arguments and target.sync not in self.in_place:
             self.act_with(target.sync, arguments, first, end, those, number)
 
     def act_arguments(self, call):
-        """Returns the function that does what a sync is for, and the places and the kinds of what it gives and takes."""
+        """Returns the function that performs the exchange of a synchronization point, the slots of its result and its
+        arguments, and after each slot whether every thread has its own element. Returns None if there is no exchange."""
         sync = SYNC_POINTS[self.c.marker(call)]
         if not sync.helper:
             return None
@@ -138,29 +142,29 @@ class Lanes(Loops):
     def act_with(self, call, arguments, first, end, those, number):
         helper, result, each, *places = arguments
         if any(sync.waits == BARRIER and sync.helper == helper for sync in SYNC_POINTS.values()):
-            require(end == self.threads, "that a barrier acts for the whole block")
+            require(end == self.threads, "a barrier acts for the whole block")
         made = self.call(helper, result, each, first, end, those, number, *places)
         self.acted.setdefault(call, []).append(made)
 
     def fixed(self, value):
-        """Memory with a value that never changes."""
+        """Builds memory that holds a value that never changes."""
         with self.in_front():
             place = self.build("Alloca", self.lib.TypeOf(value))
             self.store(value, place)
         return place
 
-    # Warp by warp (strips.py)
+    # The warp version (strips.py)
 
     def find_sources(self):
-        """Returns, for each shuffle of a warp's own values by a constant, the type of the value and the lanes that the
-        lanes of a whole warp read."""
+        """Finds the shuffles by a constant of values that each thread has. For each of them, stores the type of the
+        value and the lane that each lane of a warp reads."""
         self.sources = {}
         for call, value in self.exchanged.items():
             if self.constants(call) and value in self.c.block_of and value in self.c.varying:
                 self.sources[call] = (self.lib.TypeOf(call), [self.source(call, lane) for lane in range(LANES)])
 
     def exchange(self, call, wide):
-        """Does a shuffle of the whole warp that begins with the thread of number `wide`."""
+        """Performs a shuffle for the complete warp that begins with thread number `wide`."""
         m, lib = self.m, self.lib
         kind, sources = self.sources[call]
         vector = lib.VectorType(kind, LANES)
@@ -182,7 +186,7 @@ class Lanes(Loops):
         return place
 
     def warp_of(self, value, wide):
-        """Returns where a value of the warp is kept that begins with the thread of number `wide`."""
+        """Returns where a value is kept for the warp that begins with thread number `wide`."""
         slot, kind, _ = self.slot(value)
         return self.own[slot][0] if slot in self.own else self.element(kind, slot, wide)
 

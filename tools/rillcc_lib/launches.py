@@ -1,7 +1,9 @@
-"""Lists the launches with <<< >>> of a CUDA source as instances of kernel templates, in the form that --instances reads.
+"""Lists the launches with <<< >>> in a CUDA source as instances of kernel templates, in the format that --instances
+reads.
 
-The preprocessor resolves macros and conditions first.  A launch that depends on the parameters of a template, or on a
-variable of a function, is listed in a comment, because no line of a list can express it."""
+The preprocessor expands macros and evaluates conditions first. If a launch depends on template parameters, or on a
+variable of a function, no line of a list can express it, so it is listed in a comment.
+"""
 
 import os
 import re
@@ -23,24 +25,25 @@ STATEMENTS = {"else", "do", "return"}
 
 @dataclass
 class Scope:
-    """Braces: of a namespace, or of a class or function, whose names no line of a list can use."""
+    """The braces of a namespace, or of a class or function, whose names a list cannot use."""
 
-    namespace: str = ""  # with its outer ones
+    namespace: str = ""  # including the enclosing ones
     is_local: bool = False
-    names: dict = field(default_factory=dict)  # what each stands for: tokens, or a text that says why that is unknown
+    names: dict = field(default_factory=dict)  # the meaning of each: its tokens, or a text that says why it is unknown
 
 
 @dataclass
 class Launch:
     name: str
-    arguments: Optional[list]  # tokens between its angles; None without these
+    arguments: Optional[list]  # the tokens between < and >, or None without these
     file: str
     line: int
 
 
 def preprocess(toolchain):
-    """Returns the text of the source with macros resolved.  A header that is not here is taken for an empty one."""
-    folder = toolchain.path("missing/1/2/3/4")  # "../../common.h" stays in that of rillcc
+    """Returns the text of the source after preprocessing. A missing header is replaced by an empty one."""
+    # An #include of "../../common.h" must stay in rillcc's own folder.
+    folder = toolchain.path("missing/1/2/3/4")
     os.makedirs(folder)
     flags = ["-x", "c++", *toolchain.common, *toolchain.instead_of_cuda(), "-DRILL_NOTES=1", "-w", "-I", folder, "-E"]
     for _ in range(MOST_MISSING):
@@ -53,12 +56,12 @@ def preprocess(toolchain):
         with open(path, "w", encoding="utf-8"):
             pass
     if FATAL.search(done.stderr) or not done.stdout:
-        raise RillccError("%s cannot read it:\n%s" % (os.path.basename(toolchain.cxx[0]), done.stderr.rstrip()), toolchain.source)
+        raise RillccError("%s cannot preprocess it:\n%s" % (os.path.basename(toolchain.cxx[0]), done.stderr.rstrip()), toolchain.source)
     return done.stdout
 
 
 class Reader:
-    """Scans the tokens of a source, and keeps the meaning of names at each."""
+    """Scans the tokens of a source, and keeps track of what names mean."""
 
     def __init__(self, tokens, kernels):
         self.tokens = tokens
@@ -66,8 +69,8 @@ class Reader:
         self.scopes = [Scope()]
         self.spaces = {"": self.scopes[0]}
         self.head = {}  # the parameters of the template whose body comes next
-        self.start = 0  # of the statement
-        self.launches = []  # (place, line of a list or "", what a comment says instead)
+        self.start = 0  # of the current statement
+        self.launches = []  # (place, line of a list or "", text of a comment instead)
 
     def read(self):
         i = 0
@@ -76,7 +79,7 @@ class Reader:
         return self.launches
 
     def step(self, i):
-        """Takes one token, or a few; returns the index of the last."""
+        """Processes one or more tokens; returns the index of the last one."""
         tokens, text = self.tokens, self.tokens[i].text
         if text == "namespace" and (opened := templates.opened_namespace(tokens, i)):
             self.open_namespace(opened[0])
@@ -114,7 +117,7 @@ class Reader:
         return angle
 
     def declare(self, statement):
-        """Notes the name that a statement declares, if the arguments of a template may be made of it."""
+        """Records the name that a statement declares, if template arguments may use it."""
         words = [token.text for token in statement]
         scope = self.scopes[-1]
         if words[:1] == ["using"] and "=" in words:
@@ -139,10 +142,10 @@ class Reader:
         if scope.is_local:
             scope.names[name.text] = value
         elif isinstance(value, list):
-            scope.names[name.text] = []  # what a list can name
+            scope.names[name.text] = []  # a list can use this name
 
     def assign(self, name):
-        """Forgets the value of a variable, which now has several."""
+        """Forgets the value of a variable that is assigned to, because it has several values."""
         scope, _ = self.find(name)
         if scope and scope.is_local:
             scope.names[name] = "of a function"
@@ -150,14 +153,15 @@ class Reader:
     # Names at a launch
 
     def find(self, name):
-        """Returns (scope, meaning) of a name; (None, None) if nothing here declares it."""
+        """Returns (scope, meaning) of a name, or (None, None) if the source does not declare it."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope, scope.names[name]
         return (None, self.head[name]) if name in self.head else (None, None)
 
     def resolve(self, tokens, reasons, depth=0):
-        """Returns the text of tokens as a list can have it; adds to `reasons` why it cannot."""
+        """Returns the text of tokens in a form that a list can contain; if this is impossible, adds the causes to
+        `reasons`."""
         parts = []
         for i, token in enumerate(tokens):
             text = token.text
@@ -182,14 +186,14 @@ class Reader:
         return joined([templates.Token(part, "", 0) for part in parts])
 
     def qualified(self, name):
-        """Returns the kernel of that name as the launch finds it."""
+        """Returns the qualified name of the kernel that name lookup finds at the launch."""
         space = self.scopes[-1].namespace.split("::") if self.scopes[-1].namespace else []
         for count in range(len(space), -1, -1):
             candidate = "::".join([*space[:count], name])
             if self.kernels.of(candidate) or candidate in self.kernels.plain:
                 return candidate
         known = {*self.kernels.plain, *(t.qualified(False) for several in self.kernels.templates.values() for t in several)}
-        others = [other for other in known if other.endswith("::" + name)]  # by a using directive
+        others = [other for other in known if other.endswith("::" + name)]  # through a using directive
         return others[0] if len(others) == 1 else name
 
     # Launches
@@ -208,7 +212,7 @@ class Reader:
         self.launches.append(("%s:%d" % (os.path.normpath(found.file), found.line), "" if why else line, why))
 
     def with_arguments(self, name, arguments):
-        """Returns (the line of a launch, why a list cannot have it)."""
+        """Returns (line for the launch, why a list cannot contain it)."""
         reasons = {}
         line = "%s<%s>" % (name, ", ".join(self.resolve(part, reasons) for part in split(arguments)))
         if reasons:
@@ -219,7 +223,7 @@ class Reader:
         return line, ""
 
     def before(self, i):
-        """Returns what stands before <<<: NAME or NAME<arguments>, or else an expression, which has no name."""
+        """Returns the kernel in front of <<<: NAME or NAME<arguments>. Another expression has an empty name."""
         tokens, end = self.tokens, i
         arguments: Optional[list] = None
         if i and tokens[i - 1].text == ">":
@@ -243,7 +247,7 @@ class Reader:
         return tokens[k].text == "<" and tokens[k - 1].is_name() and closing_angle(tokens, k) == end
 
     def through_variable(self, found, meaning):
-        """Returns the kernel of `auto kernel = scale<float, 4>;`."""
+        """Returns the kernel to which a variable refers, as in `auto kernel = scale<float, 4>;`."""
         value = [token for token in meaning if token.text != "&"]
         at = next((i for i, token in enumerate(value) if token.text == "<"), len(value))
         if not value or closing_angle(value, at) not in (len(value) - 1, len(value)):
@@ -255,7 +259,7 @@ class Reader:
         if self.kernels.of(name):
             return "%s leaves template arguments to be deduced: write them" % name
         if name in self.kernels.plain:
-            return "%s is no template, and needs no line" % name
+            return "%s is not a template and needs no line" % name
         return "%s: if it is a template, write its arguments" % name
 
     def is_deduced(self, name, arguments):
@@ -267,12 +271,12 @@ class Reader:
 
 
 def is_type(tokens):
-    """Returns whether tokens are certainly a type, around which no parentheses may be put."""
+    """Returns whether tokens are certainly a type, which must not be put in parentheses."""
     return not any(re.match(r"\d", token.text) or token.text in ("+", "-", "/", "%", "?", "<<", "(") for token in tokens)
 
 
 def text(toolchain):
-    """Returns the list."""
+    """Returns the text of the list."""
     tokens = templates.tokens_of(preprocess(toolchain), toolchain.device_headers)
     launches = Reader(tokens, templates.find(tokens)).read()
     places, comments = {}, []

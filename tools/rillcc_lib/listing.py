@@ -1,4 +1,4 @@
-"""Lists the contents of a file: bundles in output of rillcc or in files built with it, or a bare image."""
+"""Lists the contents of a file: the bundles in the output of rillcc or in files built from it, or a bare image."""
 
 import re
 import struct
@@ -8,7 +8,7 @@ from . import offload
 from .errors import RillccError
 
 MAGIC, VERSION = 0x4C4C4952, 1
-MOST = 4096  # of images, kernels or arguments: more is taken for something else
+MOST = 4096  # images, kernels or arguments; a larger number means that this is no bundle
 TYPES = {"REL": 1, "EXEC": 2, "DYN": 3}
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4
@@ -42,11 +42,11 @@ def count(things, word):
     return "%d %s%s" % (len(things), word, "" if len(things) == 1 else "s")
 
 
-# What rillcc writes
+# Output of rillcc
 
 
 def size_of(text):
-    """Returns the size in bytes of a C type, or the type itself where only a compiler knows."""
+    """Returns the size in bytes of a C type, or "sizeof(type)" if only a compiler knows the size."""
     words = text.replace("*", " * ").split()
     if "*" in words:
         return 8
@@ -78,7 +78,7 @@ def read_c_file(text):
 
 
 class Elf:
-    """The sections of a 64-bit little-endian ELF file, at their addresses, with relocations done."""
+    """The sections of a 64-bit little-endian ELF file, at their addresses, with relocations applied."""
 
     def __init__(self, data):
         self.data = data
@@ -88,7 +88,7 @@ class Elf:
         self.flags = self.unpack("<I", 48)[0]
         segments, offset = self.unpack("<QQ", 32)
         if segments > len(data) or 56 * self.unpack("<H", 56)[0] > len(data) - segments:
-            raise ValueError("cut off after %d bytes" % len(data))
+            raise ValueError("truncated after %d bytes" % len(data))
         size, number, names = self.unpack("<HHH", 58)
         if number and size != 64:
             raise ValueError("section headers of %d bytes" % size)
@@ -100,7 +100,7 @@ class Elf:
         for section in self.sections:
             _, kind, flags, address, start, length = section[:6]
             if kind != SHT_NOBITS and (start > len(data) or length > len(data) - start):
-                raise ValueError("a section reaches past the end")
+                raise ValueError("a section extends past the end")
             if self.type == TYPES["REL"]:
                 address, base = base, base + (length + 8191) // 4096 * 4096
             self.bases.append(address)
@@ -109,7 +109,7 @@ class Elf:
 
     def unpack(self, form, at):
         if at + struct.calcsize(form) > len(self.data):
-            raise ValueError("cut off after %d bytes" % len(self.data))
+            raise ValueError("truncated after %d bytes" % len(self.data))
         return struct.unpack_from(form, self.data, at)
 
     def content(self, section):
@@ -164,14 +164,14 @@ class Elf:
         for start, content in self.memory:
             if start <= address <= start + len(content) - struct.calcsize(form):
                 return struct.unpack_from(form, content, address - start)
-        raise ValueError("a pointer into nothing")
+        raise ValueError("a pointer to an address outside all sections")
 
     def string(self, address):
         for start, content in self.memory:
             if start <= address < start + len(content):
                 end = content.find(b"\0", address - start)
                 return content[address - start : end].decode("utf-8", "replace")
-        raise ValueError("a pointer into nothing")
+        raise ValueError("a pointer to an address outside all sections")
 
 
 def trim(data, size):
@@ -181,7 +181,7 @@ def trim(data, size):
 def read_bundle(elf, address):
     _, _, name, images, image_count, kernels, kernel_count = elf.read("<IIQQQQQ", address)
     if max(image_count, kernel_count) > MOST:
-        raise ValueError("too many")
+        raise ValueError("more than %d images, kernels or arguments" % MOST)
     listing = Listing(elf.string(name) + "_bundle")
     for i in range(image_count):
         backend, target, _, size = elf.read("<QQQQ", images + 32 * i)
@@ -189,7 +189,7 @@ def read_bundle(elf, address):
     for i in range(kernel_count):
         kernel, args, arg_count = elf.read("<QQI", kernels + 24 * i)
         if arg_count > MOST:
-            raise ValueError("too many")
+            raise ValueError("more than %d images, kernels or arguments" % MOST)
         pairs = [elf.read("<QI", args + 16 * k) for k in range(arg_count)]
         listing.kernels.append((elf.string(kernel), [(elf.string(argument), size) for argument, size in pairs]))
     return listing
@@ -206,7 +206,7 @@ def read_bundles(elf):
                 try:
                     found.append(read_bundle(elf, start + at))
                 except ValueError:
-                    pass  # only looks like one
+                    pass  # other data that begins like a bundle
             at = content.find(mark, at + 1)
     return found
 
@@ -252,14 +252,14 @@ def read_fatbin(name, data):
     _, header, size = struct.unpack_from("<HHQ", data, 4) if len(data) >= 16 else (0, 0, 0)
     at, end = header, header + size
     if not 16 <= header <= len(data) or size > len(data) - header:
-        raise ValueError("cut off after %d bytes" % len(data))
+        raise ValueError("truncated after %d bytes" % len(data))
     while at < end:
         if end - at < 56:
-            raise ValueError("an entry is cut off")
+            raise ValueError("an entry is truncated")
         kind, _, header, size, packed = struct.unpack_from("<HHIQI", data, at)
         number = struct.unpack_from("<I", data, at + 28)[0]
         if header < 56 or header + size > end - at:
-            raise ValueError("an entry is cut off")
+            raise ValueError("an entry is truncated")
         if kind in (1, 2):
             note = ", compressed" if packed else ""
             merged.images.append(("cuda:%s_%d%s" % ("ptx" if kind == 1 else "sm", number, note), size))
@@ -310,7 +310,7 @@ def read(path):
         raise RillccError("it cannot be read: %s" % error, path) from error
     if not found:
         raise RillccError(
-            "no bundle in it: it takes a C file that rillcc wrote, an object, library or program with one inside, or "
+            "no bundle in it; --list reads a C file that rillcc wrote, an object, library or program with a bundle, or "
             "a cubin, fatbin, PTX, AMD code object or offload bundle",
             path,
         )

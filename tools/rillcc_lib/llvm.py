@@ -1,7 +1,7 @@
-"""LLVM's C interface, as much of it as rillcc needs: reading bitcode, walking through it, changing it, writing it.
+"""Wraps the part of LLVM's C interface that rillcc needs to read, inspect, change and write bitcode.
 
-Values, types, blocks and modules are numbers (addresses of LLVM's own objects).  The library is the one that the clang in
-use is linked with, so that both speak the same version of bitcode.
+Values, types, blocks and modules are numbers (addresses of LLVM's own objects). The library is the one that clang is
+linked with, so that both use the same version of bitcode.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import shutil
 
 from .errors import RillccError
 
-# Opcodes, of llvm-c/Core.h.
+# Opcodes, from llvm-c/Core.h.
 RET, BR, SWITCH, INDIRECT_BR, UNREACHABLE, CALL_BR, INVOKE, RESUME = 1, 2, 3, 4, 7, 67, 5, 58
 ADD, SUB, MUL, UDIV, SDIV, UREM, SREM = 8, 10, 12, 14, 15, 17, 18
 SHL, LSHR, ASHR, AND, OR, XOR = 20, 21, 22, 23, 24, 25
@@ -32,7 +32,7 @@ INTEGER_TYPE = 8  # of LLVMGetTypeKind
 POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
 DIAGNOSTIC_HANDLER = ctypes.CFUNCTYPE(None, POINTER, POINTER)
 
-# name: (result, arguments), in letters: p pointer, u unsigned, i 64 bits, b bool, s text, v nothing
+# Name: (result, arguments) as letters: p pointer, u unsigned, i 64 bits, b bool, s text, v void, d double.
 SIGNATURES = {
     "AddAttributeAtIndex": "vpup",
     "AddCallSiteAttribute": "vpup",
@@ -278,14 +278,15 @@ LETTERS = {"p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "
 
 
 def which_clang(name):
-    """Returns the clang of that name on the PATH, past links to programs that run one, as ccache has them: a library and a
-    linker are looked for beside it."""
+    """Returns the first program of that name on the PATH that is a clang itself, not a link to a program that runs one,
+    such as ccache. The library and a linker are searched for beside it."""
     found = (shutil.which(name, path=folder) for folder in os.get_exec_path())
     return next((path for path in found if path and "clang" in os.path.basename(os.path.realpath(path))), None)
 
 
 def find_library(clang):
-    """Returns the libLLVM that this clang is linked with, or None: some are linked with all of it inside."""
+    """Returns the libLLVM that this clang is linked with. Returns None if there is none, because some clangs are linked
+    statically."""
     folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
     version = re.search(r"-(\d+)$", os.path.realpath(clang)) or re.search(r"llvm-(\d+)", folder)
     places = [os.path.join(folder, "lib", "libLLVM*.so*"), os.path.join(folder, "lib64", "libLLVM*.so*")]
@@ -300,18 +301,18 @@ def find_library(clang):
     return None
 
 
-# Functions that LLVM 15 has under another name, or lacks: without them only the optimizer knows less.
+# Functions that LLVM 15 has under another name or lacks. Without the latter, only the optimizer knows less.
 OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None, "GetIsDisjoint": None}
 
 
-# What a thread loads in front of a loop stays in front of the condition under which it comes to the loop, where all threads
-# come together.  clang moves it again where nothing came of that.
+# Loads in front of a loop stay in front of the condition that guards the loop, where all threads arrive together. If
+# rillcc has not changed the loop, clang later moves them after the condition.
 OPTIONS = [b"-instcombine-code-sinking=0"]
-with_options = set()  # the libraries that have been given these
+with_options = set()  # the libraries to which these options have been passed
 
 
 class Library:
-    """The functions, without the LLVM before their names, as attributes."""
+    """The functions of the library as attributes, without the prefix LLVM."""
 
     def __init__(self, path):
         self.path = path
@@ -319,7 +320,7 @@ class Library:
             self.library = ctypes.CDLL(path)
         except OSError as error:
             raise RillccError("cannot load %s: %s" % (path, error)) from error
-        if self.library._handle not in with_options:  # LLVM takes each one once
+        if self.library._handle not in with_options:  # LLVM accepts each option once
             with_options.add(self.library._handle)
             arguments = (TEXT * (1 + len(OPTIONS)))(b"rillcc", *OPTIONS)
             self.ParseCommandLineOptions(len(arguments), arguments, b"")
@@ -336,7 +337,7 @@ class Library:
         return function
 
     def version(self):
-        if not hasattr(self.library, "LLVMGetVersion"):  # before 16
+        if not hasattr(self.library, "LLVMGetVersion"):  # before version 16
             found = re.search(r"libLLVM-(\d+)", os.path.realpath(self.path))
             return int(found.group(1)) if found else 0
         numbers = [ctypes.c_uint() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The loop over the threads of a block that a region becomes, row by row of the block."""
+"""Emits a region as a loop over the threads of a block, row by row."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -17,7 +17,7 @@ INVERTED.update({llvm.UGT: llvm.ULE, llvm.ULE: llvm.UGT, llvm.SGT: llvm.SLE, llv
 
 @dataclass
 class Rows:
-    """The loops over the threads of a block: the block in front of all, and that of a thread."""
+    """The loops over the threads of a block: the block in front of the rows, and the header of the loop over one row."""
 
     rows: int
     loop: int
@@ -25,13 +25,13 @@ class Rows:
 
 @dataclass
 class Few:
-    """Some threads that do something in a region, while the others do nothing."""
+    """The threads that do something in a region in which all other threads do nothing."""
 
-    way: int  # which way of the branch they take
-    index: str  # the name of what they compare,
-    predicate: int  # how,
-    limit: int  # and with what
-    every: Optional[tuple]  # or which of how many they are
+    way: int  # the value of the branch condition for these threads
+    index: str  # the name of the index that they compare
+    predicate: int  # of the comparison
+    limit: int  # compared with the index
+    every: Optional[tuple]  # (index, mask, number) of `index & mask == number`, or None
     others: list  # uniform values that the other threads would compute
 
 
@@ -123,8 +123,8 @@ class Loops(Slots):
         return [first, self.build("URem", first, size_x), self.build("URem", line, size_y), self.build("UDiv", line, size_y)]
 
     def find_few(self, region):
-        """Returns which threads do something in a region that is only `if (threadIdx.x < e)` with a uniform e, or `if
-        (threadIdx.x % 32 == e)` with constants. Returns None otherwise."""
+        """Returns which threads do something in a region that consists only of `if (threadIdx.x < e)` with a uniform e,
+        or `if (threadIdx.x % 32 == e)` with constants. Returns None for any other region."""
         c, lib = self.c, self.lib
         entry, end = region.entry, self.m.terminator(region.entry)
         if not region.uniform or (region.ends and region.exits) or not region.is_static():
@@ -163,12 +163,12 @@ class Loops(Slots):
         return Few(way, c.marker(index), predicate, limit, every, [i for i in idle if not self.stays_inside(i, region)])
 
     def is_index(self, value):
-        """Returns whether a value is an index by which few threads may be chosen."""
+        """Returns whether a value is threadIdx.x or the number of the thread in its block."""
         return bool(self.lib.IsAInstruction(value)) and self.c.marker(value) in ("rill_ir_thread_x", "rill_ir_thread")
 
     def find_every(self, masked, equals):
-        """Returns, for `index & mask` and a number, the name of the index, the mask and the number. Returns None for
-        anything else."""
+        """Returns the name of the index, the mask and the number if `masked == equals` is `index & mask == number`.
+        Returns None for any other comparison."""
         mask = self.m.constant(self.lib.GetOperand(masked, 1)) if self.m.is_binary(masked, llvm.AND) else None
         equals = self.m.constant(equals)
         if mask is None or equals is None or mask & (mask + 1) or not 0 < mask < MOST_THREADS or equals > mask:
@@ -177,7 +177,8 @@ class Loops(Slots):
         return (self.c.marker(index), mask, equals) if self.is_index(index) else None
 
     def first(self, few, x, t):
-        """Returns the first index of a row, which begins at x, that does something, and how far the next one is."""
+        """Returns the first index in a row that begins at x for which the thread does something, and the distance to
+        the next such index."""
         if not few.every:
             return x, 1
         name, mask, equals = few.every
@@ -186,8 +187,8 @@ class Loops(Slots):
         return self.build("Add", x, away), mask + 1
 
     def idle(self, region, block):
-        """Returns the uniform values of a block in which a thread leaves a region without any other effect. Returns None
-        otherwise."""
+        """Returns the uniform values of a block through which a thread leaves a region without any other effect.
+        Returns None if the block has other effects."""
         c = self.c
         plain = []
         if c.owner[block] is region and block != region.entry:
@@ -205,7 +206,7 @@ class Loops(Slots):
         return plain
 
     def stays_inside(self, value, region):
-        """Returns whether a value is used in a region only, and by no other one's phis."""
+        """Returns whether a value is used only in this region, and not by phis of other regions."""
         c = self.c
         users = [user for user in self.m.users(value) if user in c.block_of]
         return all(c.owner[c.block_of[user]] is region and user not in self.cut_phis for user in users)
@@ -222,7 +223,7 @@ class Loops(Slots):
         return self.m.opcode(value) in PURE and all(self.is_early(region, o) for o in self.m.operands(value))
 
     def early(self, region, value):
-        """Builds that value; the builder stands where it is needed."""
+        """Builds a value for which is_early() is true, at the builder's position."""
         c = self.c
         if value not in c.block_of:
             return value
@@ -238,7 +239,8 @@ class Loops(Slots):
         return copy
 
     def limit(self, region, few):
-        """Builds the index below which threads are active, if there is a limit; the builder stands where it is needed."""
+        """Builds the index below which threads are active, at the builder's position; returns None if there is no such
+        limit. Also stores the values that the other threads would compute."""
         for other in few.others:
             self.store_value(self.early(region, other), self.slot(other)[0])
         if few.every:
@@ -250,15 +252,15 @@ class Loops(Slots):
         return value
 
     def nowrap(self, sum_):
-        """Tells the compiler that a sum of small numbers stays small."""
+        """Marks a sum of small numbers as one that does not wrap."""
         if self.lib.IsAInstruction(sum_):
             self.lib.SetNUW(sum_, 1)
             self.lib.SetNSW(sum_, 1)
         return sum_
 
     def mark_loop(self, branch):
-        """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest, and more
-        than two where nothing is asked of other axes than x."""
+        """Limits interleaving, because rows are short: with more than one vector in each iteration, most of a row would
+        be left to the remainder loop. Kernels that use only the x index may have two vectors."""
         hints = []
         if self.c.sync_points:
             flat = not (self.c.calls("rill_ir_thread_y") or self.c.calls("rill_ir_thread_z"))
@@ -266,7 +268,7 @@ class Loops(Slots):
         self.hint_loop(branch, *hints)
 
     def mark_lanes(self, branch):
-        """Lanes of a warp become vectors before the loop over these is written out, not the other way around."""
+        """Makes LLVM vectorize the loop over the lanes of a warp before it unrolls the loop, not after."""
         after = self.hint("vectorize.followup_vectorized", self.hint("isvectorized", self.number_hint(1)))
         hints = self.hint("interleave.count", self.number_hint(1)), self.hint("unroll.disable"), after
         self.hint_loop(branch, *hints)
@@ -280,8 +282,10 @@ class Loops(Slots):
         return self.lib.MDNodeInContext2(self.m.context, llvm.array(parts), len(parts))
 
     def mark_accesses(self):
-        """Tells LLVM that threads may be at accesses to memory in any order: it need not compare where these go.  Of a variable
-        that all threads have in one place, one after another, that is not so."""
+        """Marks accesses to memory by different threads as independent, so that LLVM does not compare their addresses.
+        This is valid because the threads may run in any order. Accesses to a variable whose memory all threads use one
+        after another are not marked. Nothing is marked in a kernel that scatters its stores, or in which the address of
+        such a variable escapes."""
         shared = set().union(*(self.derived_users(variable) for variable in self.local))
         if self.m.has_text_attribute(self.function, SCATTERS) or any(self.is_captured(variable, self.derived_users(variable)) for variable in self.local):
             return
@@ -291,10 +295,10 @@ class Loops(Slots):
                     self.lib.SetMetadata(value, self.m.access_kind, self.m.access_group)
 
     def hint_loop(self, branch, *hints):
-        """Gives hints on a loop over threads."""
+        """Attaches hints to a loop over threads."""
         lib, context = self.lib, self.m.context
         hints += (self.hint("parallel_accesses", self.lib.ValueAsMetadata(self.m.access_group)),)
-        itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # a loop is named by a node that contains itself
+        itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # the metadata node that identifies a loop contains itself
         node = lib.MDNodeInContext2(context, llvm.array([itself, *hints]), 1 + len(hints))
         lib.MetadataReplaceAllUsesWith(itself, node)
         lib.SetMetadata(branch, lib.GetMDKindIDInContext(context, b"llvm.loop", 9), lib.MetadataAsValue(context, node))

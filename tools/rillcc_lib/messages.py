@@ -1,4 +1,4 @@
-"""Hints that rillcc adds to a compiler's messages about a kernel source."""
+"""Adds hints to a compiler's messages about a kernel source."""
 
 import itertools
 import os
@@ -7,7 +7,7 @@ import re
 from . import clc, cuda_headers
 
 # Replacements for names of CUDA programs that the dialect does not have.
-OTHERWISE = {
+REPLACEMENTS = {
     "clock64": "rill_clock_ns()",
     "__nanosleep": "rill_pause()",
     "__shfl": "rill_shuffle",
@@ -49,34 +49,34 @@ NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
-BY_HAND = "docs/guides/FROM_CUDA.md of rill describes the edits by hand"
+GUIDE = "see docs/guides/FROM_CUDA.md of rill"
 
 
 def hint(name, device_headers, cuda_names=False):
     """Returns a hint for a name that a compiler does not know, or None."""
     if cuda_names and name in OLD_NAMES:
-        return '"%s" is from an older CUDA: write %s' % (name, OLD_NAMES[name])
-    if name in OTHERWISE:
-        return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
+        return '"%s" is from older versions of CUDA: write %s' % (name, OLD_NAMES[name])
+    if name in REPLACEMENTS:
+        return '"%s" is not in the dialect: write %s' % (name, REPLACEMENTS[name])
     if TEXTURE.fullmatch(name):
-        return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, BY_HAND)
+        return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, GUIDE)
     if GRID.fullmatch(name):
-        return '"%s": the blocks of a grid cannot wait for each other; make it two launches (%s)' % (name, BY_HAND)
+        return '"%s": the blocks of a grid cannot wait for each other; use two launches (%s)' % (name, GUIDE)
     if HOST.fullmatch(name):
-        return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, BY_HAND)
+        return '"%s" is for the host: a kernel source contains only kernels (%s)' % (name, GUIDE)
     if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
-        return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
+        return '"%s" is a name of CUDA: include <rill/device/cuda_names.h>, or use rillcc --cuda-names' % name
     return None
 
 
-def of_cub(names):
+def cub_hint(names):
     """Returns a hint for names of CUB."""
     if any(name.startswith("Device") for name in names):
-        return "CUB's functions for a device are for the host: a kernel source contains only kernels (%s)" % BY_HAND
+        return "CUB's device-wide functions are for the host: a kernel source contains only kernels (%s)" % GUIDE
     others = [name for name in names if name != "cub"]
     if others:
         return '"cub::%s": %s' % (others[0], cuda_headers.CUB_HAS)
-    return '"cub" takes #include <cub/cub.cuh>, and rillcc --cuda-names'
+    return '"cub" requires #include <cub/cub.cuh> and rillcc --cuda-names'
 
 
 def is_cuda_name(name, device_headers):
@@ -88,15 +88,15 @@ def is_cuda_name(name, device_headers):
 
 
 def explain(text, device_headers, cuda_names):
-    """Returns the output for a failed compile. If headers are refused, only a sentence for each, because they cause the
-    other errors; otherwise the compiler's messages and the hints."""
-    refused = of_headers(text.splitlines(), device_headers)
+    """Returns the output for a failed compile. If headers are refused, this is only one sentence for each of them,
+    because they cause the other errors. Otherwise it is the compiler's messages, followed by the hints."""
+    refused = header_hints(text.splitlines(), device_headers)
     if refused:
         return show(refused)
-    return without_notes_of_system(text) + show(of_compiler(text, device_headers, cuda_names))
+    return without_system_notes(text) + show(compiler_hints(text, device_headers, cuda_names))
 
 
-def of_headers(lines, device_headers):
+def header_hints(lines, device_headers):
     """Returns (file, line, hint) for each CUDA header that is refused or missing."""
     found = []
     for i, line in enumerate(lines):
@@ -110,9 +110,9 @@ def of_headers(lines, device_headers):
     return list(dict.fromkeys(found))
 
 
-def without_notes_of_system(text):
-    """Returns a compiler's messages without notes on system headers, where the macros that declare a function of the C
-    library take a page."""
+def without_system_notes(text):
+    """Returns a compiler's messages without notes about system headers. Such a note fills a page with the macros that
+    declare a function of the C library."""
     kept, chain, dropping = [], [], False
     for line in text.splitlines(keepends=True):
         place = PLACE.match(line)
@@ -128,8 +128,8 @@ def without_notes_of_system(text):
     return "".join(kept)
 
 
-def of_compiler(text, device_headers, cuda_names=False):
-    """Returns (file, line, hint) for a compiler's errors, each name once."""
+def compiler_hints(text, device_headers, cuda_names=False):
+    """Returns (file, line, hint) for a compiler's errors, with each hint once."""
     found, lines, seen = [], text.splitlines(), set()
     for i, line in enumerate(lines):
         match = ERROR.match(line)
@@ -139,35 +139,35 @@ def of_compiler(text, device_headers, cuda_names=False):
             place = find_include(lines[:i], (device_headers, os.path.dirname(match["file"]) + os.sep))
             if place and CUDA_HEADER not in seen:
                 seen.add(CUDA_HEADER)
-                why = "the header included here includes CUDA's own headers: a kernel source contains only kernels (%s)" % BY_HAND
+                why = "the header included here includes CUDA's own headers: a kernel source contains only kernels (%s)" % GUIDE
                 found.append((*place, why))
             continue
         said = None
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
         names += NAMESPACE.findall(excerpt(lines, i)) if "expected namespace name" in match["text"] else []
         if OF_CUB.search(match["text"]):
-            said = of_cub(names)
+            said = cub_hint(names)
         for name in names:
             said = said or hint(name, device_headers, cuda_names)
-            if not said and is_of_host(lines[i:]):
-                said = '"%s" is for the host: no GPU has it' % name
+            if not said and is_host_function_error(lines[i:]):
+                said = '"%s" is only available on the host' % name
                 if clc.WORDS.fullmatch(name):
-                    said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
+                    said = '"%s" for GPUs requires nvcc or hipcc, or libclc with clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
-            said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % BY_HAND
+            said = "a launch with <<< >>> is for the host: a kernel source contains only kernels (%s)" % GUIDE
         if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
             where = "#ifdef __NVCC__" if cuda_names else "#if RILL_ON_CUDA"
-            said = "asm is for one kind of processor: PTX stands in an %s, with C++ in the #else" % where
+            said = "assembly is for one kind of processor: put PTX in an %s, and C++ in its #else" % where
         if not said and OVERLOADED.search(match["text"]) and "RILL_KERNEL_INSTANCE" in "".join(lines[i + 1 : i + 2]):
-            said = "several kernels of that name: %s says which" % WHICH_KERNEL
+            said = "there are several kernels of that name: select one with %s" % WHICH_KERNEL
         if said and said not in seen:
             seen.add(said)
             found.append((match["file"], int(match["line"]), said))
     return found
 
 
-def is_of_host(lines):
-    """Returns whether the first line is an error about a C library function that GPUs do not have."""
+def is_host_function_error(lines):
+    """Returns whether the first line is an error about a function of the C library that GPUs do not have."""
     host = "__host__ function" in lines[0]
     for line in itertools.takewhile(lambda line: not ERROR.match(line), lines[1:]):
         place = PLACE.match(line)
@@ -182,7 +182,7 @@ def excerpt(lines, i):
 
 
 def find_include(lines, foreign):
-    """Returns the innermost #include in the user's files that led to the place of the next line."""
+    """Returns the innermost #include in the user's files that led to the line after `lines`."""
     places, inwards = [], True
     for line in reversed(lines):
         match = INCLUDED.match(line)
@@ -196,19 +196,19 @@ def find_include(lines, foreign):
     return own[0] if own else None
 
 
-def of_linker(text, files, device_headers, cuda_names=False):
+def linker_hints(text, files, device_headers, cuda_names=False):
     """Returns (file, line, hint) for each function that a linker did not find, and whether all of them were located."""
     names = list(dict.fromkeys(re.findall(r"[\w:~]+|.*", name)[0] for name in UNDEFINED.findall(text)))
     found = []
     for name in names:
         file, line = find_use(name.rpartition("::")[2], files)
-        why = '"%s" is declared, but not defined in this source, which has all that its kernels call' % name
+        why = '"%s" is declared but not defined: a source must define all functions that its kernels call' % name
         found.append((file, line, hint(name, device_headers, cuda_names) or why))
     return found, all(file for file, _, _ in found)
 
 
 def find_use(name, files):
-    """Returns the first place where a source seems to call a function, or (None, 0)."""
+    """Returns the file and line of the first apparent call of a function, or (None, 0)."""
     call = re.compile(r"\b%s\s*\(" % re.escape(name))
     declaration = re.compile(r"^[\w\s:<>*&,()\"]*[\w*&>]\s+[*&]*%s\s*\([^{}]*\)[^{}]*;\s*$" % re.escape(name))
     for path in files:

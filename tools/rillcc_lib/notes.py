@@ -1,5 +1,5 @@
-"""Reads the contents of a source from an object that the host compiler made of it with RILL_NOTES: the kernels, and their
-parameters as the compiler reports them (rill/device/host_kernels.h)."""
+"""Reads the contents of a source from an object that the host compiler makes of it with RILL_NOTES: the kernels and
+their parameters, as the compiler reports them (rill/device/host_kernels.h)."""
 
 import re
 import struct
@@ -20,12 +20,12 @@ PLAIN, CLASS, ENUM, REFUSED = range(4)
 C_TYPES = set("void char short int long float double signed unsigned bool".split())
 C_TYPES |= set("size_t ptrdiff_t intptr_t uintptr_t const volatile".split())
 C_TYPES |= {"%sint%d_t" % (sign, bits) for sign in ("", "u") for bits in (8, 16, 32, 64)}
-# CUDA's types, and those of rill's that are the same for C programs.
+# CUDA's types, and rill's types that are the same in C programs.
 NUMBERS = "char uchar short ushort int uint long ulong longlong ulonglong float double".split()
 CUDA_TYPES = {number + count: "rill_%s%s" % (number, count) for number in NUMBERS for count in "1234"}
 CUDA_TYPES.update({"__half": "rill_half", "__half2": "rill_half2", "__nv_bfloat16": "rill_bfloat16"})
 CUDA_TYPES["__nv_bfloat162"] = "rill_bfloat162"
-# Types of rill's own, and the header that has them for C programs.
+# rill's own types, and the headers that declare them for C programs.
 OWN_TYPES = dict.fromkeys(CUDA_TYPES.values(), "rill/device/vectors.h")
 OWN_TYPES.update({"rill_half": "rill/device/half.h", "rill_bfloat16": "rill/device/half.h"})
 CUDA_TYPES["dim3"] = "rill_dim3"
@@ -36,10 +36,10 @@ C_TYPES |= {"rill_dim3", *OWN_TYPES}
 @dataclass
 class Parameter:
     name: str
-    type: str  # for a C program; empty if that has no name for it
+    type: str  # in a C program; empty if C has no name for it
     size: int = 0
     alignment: int = 0
-    said: str = ""  # what the compiler calls its type
+    said: str = ""  # the compiler's name of its type
 
 
 @dataclass
@@ -58,11 +58,11 @@ class Unit:
     kernels: list = field(default_factory=list)
     plain: list = field(default_factory=list)  # symbols of kernels that nothing registers
     asked: list = field(default_factory=list)  # symbols of functions to which programs may refer (instances.py)
-    templates: dict = field(default_factory=dict)  # kernel templates by their qualified names: a list of each
+    templates: dict = field(default_factory=dict)  # lists of kernel templates, by their qualified names
     functions: dict = field(default_factory=dict)  # symbols to which programs refer, by the kernel's name
 
     def type_headers(self):
-        """Returns the headers of rill that declare types which the kernels and their templates take."""
+        """Returns rill's headers that declare types which the kernels and their templates take."""
         types = [parameter.type for kernel in self.kernels for parameter in kernel.parameters]
         types += [text for several in self.templates.values() for template in several for text in template.arguments]
         words = {word for text in types for word in re.findall(r"\w+", text)}
@@ -79,7 +79,7 @@ def text_of(data):
 
 
 def split_commas(text):
-    """Returns the parts of a list between its commas, but for those inside brackets."""
+    """Returns the parts of a list between its commas; commas inside brackets do not count."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([{<") - (c in ")]}>")
@@ -92,16 +92,17 @@ def split_commas(text):
 
 @dataclass
 class Known:
-    """Facts from the text of a source, where the compiler's report is not enough for a C program."""
+    """Facts from the text of a source, which are used if the compiler's report is not enough for a C program."""
 
-    type_headers: bool = False  # the user names headers that declare its types
-    cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)  # of those names that are rill's, not the source's own
-    names_of: Callable = lambda kernel, count: None  # how the parameters of a plain kernel seem to be written
-    tag_of: Callable = lambda name: ""  # "struct" or "union", if a type of that name is declared as one
+    type_headers: bool = False  # whether the user names headers that declare its types
+    # Maps CUDA's names to rill's types, if the source uses rill's types under these names.
+    cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)
+    names_of: Callable = lambda kernel, count: None  # returns the parameters of a plain kernel as they appear to be written
+    tag_of: Callable = lambda name: ""  # returns "struct" or "union" if a type of that name is declared as one
 
 
 def type_for_c(source, said, known):
-    """Returns the name that a C program has for a type; empty if it has none."""
+    """Returns the name that a C program has for a type, or "" if it has none."""
     if source and words_of(source) <= C_TYPES:
         return tidy(source)
     own = re.sub(r"\w+", lambda word: known.cuda_types.get(word[0], word[0]), said)
@@ -119,7 +120,7 @@ def type_for_c(source, said, known):
 
 
 def names_in(parts, count):
-    """Parameters of which only the names are known; None if these are not `count` different ones."""
+    """Returns the parameters with only their names, or None unless there are `count` different names."""
     names = [name for part in parts for name in re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*$", part)]
     if len(parts) != count or len(set(names)) != count:
         return None
@@ -127,21 +128,21 @@ def names_in(parts, count):
 
 
 def read_parameter(number, written, note, known, refuse):
-    """One parameter: as it is written, if that is known, and what the compiler says of its type."""
+    """Returns a parameter, from its text in the source if that is known, and from the compiler's report on its type."""
     size, alignment, kind, said = note
     found = re.fullmatch(r"(.*?)\b([A-Za-z_]\w*)\s*((?:\[[^]]*\])*)", written, re.DOTALL)
     source = " ".join(re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b", " ", found.group(1) if found else "").split())
     if found and (found.group(2) in C_TYPES or not source):
-        found, source = None, ""  # only a type
+        found, source = None, ""  # the text is only a type
     name = found.group(2) if found else "arg%d" % number
     if source == "auto":
-        source = ""  # only a name
+        source = ""  # the text is only a name
     if "=" in written:
-        raise refuse(number, written, "a kernel parameter has no default value")
+        raise refuse(number, written, "a kernel parameter cannot have a default value")
     if not said:
-        raise refuse(number, written, "its type cannot be read")
+        raise refuse(number, written, "its type cannot be determined")
     if kind == REFUSED:
-        why = "a kernel cannot take a reference; take a value or a pointer" if "&" in said else "it is no plain value"
+        why = "a kernel cannot take a reference; take a value or a pointer" if "&" in said else "its type is not trivially copyable"
         raise refuse(number, written, why)
     if "long double" in said:
         raise refuse(number, written, "GPUs have no long double")
@@ -160,7 +161,7 @@ def words_of(text):
 
 
 def tidy(text):
-    """Returns a C type as people write it: `const float *`."""
+    """Returns a C type in the usual notation: `const float *`."""
     text = re.sub(r"\s*\*\s*", " *", text.replace("_Bool", "bool")).replace("* *", "**")
     while "* *" in text:
         text = text.replace("* *", "**")
@@ -168,7 +169,7 @@ def tidy(text):
 
 
 def read_types(data, position, count):
-    """Yields (size, alignment, kind, what the compiler says) of each parameter."""
+    """Yields (size, alignment, kind, the compiler's name) of the type of each parameter."""
     for i in range(count):
         size, alignment, kind, said = TYPE.unpack_from(data, position + i * TYPE.size)
         found = re.search(r"\[(?:with )?T = (.*?)\]$", text_of(said))
@@ -193,7 +194,7 @@ def read_note(data, position, known, symbol=""):
         raise RillccError("RILL_KERNEL needs a name", kernel.file, kernel.line)
     written = text_of(parameters).strip()
     if len(written) >= PARAMETERS - 1:
-        raise RillccError('kernel "%s": more than %d letters of parameters' % (kernel.name, PARAMETERS), kernel.file, line)
+        raise RillccError('kernel "%s": its parameters have more than %d characters' % (kernel.name, PARAMETERS), kernel.file, line)
     parts = [] if written in ("", "void") else split_commas(written)
     if symbol:
         parts = known.names_of(kernel, count) or [""] * count
@@ -210,7 +211,7 @@ def read_note(data, position, known, symbol=""):
 
 
 def pointers(elf, number):
-    """Returns the symbol that each relocated word of a section points to: offset: symbol."""
+    """Returns the symbol to which each relocated word of a section points, by the word's offset."""
     found = {}
     for section in elf.sections:
         if section[1] != SHT_RELA or section[7] != number or section[6] >= len(elf.sections):
@@ -224,7 +225,7 @@ def pointers(elf, number):
 
 
 def plain_kernels(elf):
-    """Symbols of the functions that are in the section of __global__, but for those of RILL_KERNEL_INSTANCE."""
+    """Returns the symbols of the functions in the section of __global__, without those of RILL_KERNEL_INSTANCE."""
     found = []
     for table in (section for section in elf.sections if section[1] == SHT_SYMTAB):
         for name, info, _, index, _ in elf.symbols(table):
@@ -251,7 +252,7 @@ def read(path, source, known):
                 kernel, position = read_note(data, position, known, symbol)
                 unit.kernels.append(kernel)
     except (ValueError, struct.error) as error:
-        raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
+        raise RillccError("the notes on kernels from the host compiler cannot be read: %s" % error, source) from error
     registered = {kernel.symbol for kernel in unit.kernels}
     unit.plain = [name for name in plain_kernels(elf) if name not in registered and not is_instance(name)]
     return unit

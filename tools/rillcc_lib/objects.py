@@ -1,4 +1,4 @@
-"""Reads the objects of a program, alone or in archives: the symbols that they leave undefined, and their C++ names."""
+"""Reads the undefined symbols of a program's object files, alone or in archives, and demangles them."""
 
 import os
 import re
@@ -13,7 +13,7 @@ ARCHIVE, THIN = b"!<arch>\n", b"!<thin>\n"
 
 
 def members(path, data):
-    """Yields (name, content) of the files in an archive; of a thin one, the files lie beside it."""
+    """Yields (name, content) of each file in an archive. The files of a thin archive are stored beside it."""
     thin, at, names = data.startswith(THIN), 8, b""
     while at + 60 <= len(data):
         name, size = data[at : at + 16].rstrip(b" "), int(data[at + 48 : at + 58])
@@ -51,19 +51,19 @@ def objects(path):
     try:
         return list(members(path, data))
     except ValueError as error:
-        raise RillccError("it is an archive that cannot be read", path) from error
+        raise RillccError("this archive cannot be read", path) from error
 
 
 def symbols(path, data, word):
-    """Returns (defined, undefined) names of an object's symbols that have a word in them."""
+    """Returns the defined and the undefined symbols of an object whose names contain a word."""
     if data[:4] != b"\x7fELF":
-        raise RillccError("it is no ELF object: if it was compiled with -flto, compile it without", path)
+        raise RillccError("it is not an ELF object; if it was compiled with -flto, compile it without", path)
     defined, undefined = set(), set()
     try:
         elf = listing.Elf(data)
         has_code = any(section[2] & listing.SHF_EXECINSTR and elf.content(section) for section in elf.sections)
         if not has_code and any(elf.name_of(section).startswith(".gnu.lto_") for section in elf.sections):
-            raise RillccError("it has no code, since it was compiled with -flto: compile it without", path)
+            raise RillccError("it has no code, because it was compiled with -flto: compile it without", path)
         kinds = (listing.SHT_SYMTAB, listing.SHT_DYNSYM)
         for section in (section for section in elf.sections if section[1] in kinds):
             for name, _, _, index, _ in elf.symbols(section):
@@ -75,8 +75,8 @@ def symbols(path, data, word):
 
 
 def undefined(paths, word):
-    """Returns the symbols with a word in them that the files together leave undefined, each with the file that refers to
-    it."""
+    """Returns the symbols that contain a word and that the files together leave undefined, each with the first file
+    that refers to it."""
     found, defined = {}, set()
     for name, data in (item for path in paths for item in objects(path)):
         here, missing = symbols(name, data, word)
@@ -90,7 +90,7 @@ def find_demangler():
     names = ["c++filt", "llvm-cxxfilt", *("llvm-cxxfilt-%d" % version for version in range(40, 13, -1))]
     found = next(filter(None, map(shutil.which, names)), None)
     if not found:
-        raise RillccError("--instances-of takes c++filt of binutils, or llvm-cxxfilt, and there is neither")
+        raise RillccError("--instances-of requires c++filt (binutils) or llvm-cxxfilt, and neither is installed")
     return found
 
 

@@ -1,27 +1,28 @@
-"""Takes AMD code objects out of the container that hipcc writes (a clang offload bundle)."""
+"""Extracts AMD code objects from the container that hipcc writes (a clang offload bundle)."""
 
 import re
 import struct
 
 MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = b"CCOB"
-# backends/hip/image.c says the same.
+# backends/hip/image.c has the same text.
 COMPRESSED_TEXT = (
-    "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without --offload-compress, "
+    "compressed bundles (CCOB) are not supported: compile with --no-offload-compress, and without --offload-compress, "
     "which HIPCC_COMPILE_FLAGS_APPEND may contain"
 )
 ELF = b"\x7fELF"
 
 
 def canonical(target):
-    """Returns a target as AMD writes it, its features in their order: gfx90a:sramecc+:xnack-; None if it is none."""
+    """Returns a target in AMD's notation, with its features in order: gfx90a:sramecc+:xnack-. Returns None if the text
+    is not a target."""
     name, *features = target.split(":")
     text = ":".join([name, *sorted(features)])
     return text if re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?(:sramecc[+-])?(:xnack[+-])?", text) else None
 
 
 def check_format(data):
-    """Raises ValueError unless this is the beginning of a container that is not compressed."""
+    """Raises ValueError unless the data begins like an uncompressed container."""
     if data.startswith(COMPRESSED):
         raise ValueError(COMPRESSED_TEXT)
     if not data.startswith(MAGIC):
@@ -29,10 +30,12 @@ def check_format(data):
 
 
 def entries(data):
-    """Returns target and bytes of each code object in a container; raises ValueError if it is not a sound one.
+    """Returns the target and the bytes of each code object in a container; raises ValueError if the container is
+    malformed.
 
-    The container: magic, 64-bit count, then per entry offset, size, length of its name and the name, such as
-    hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+."""
+    The container consists of the magic bytes, a 64-bit count and the entries. An entry has an offset, a size, the
+    length of its name and the name, such as hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+.
+    """
 
     check_format(data)
 
@@ -47,11 +50,11 @@ def entries(data):
         offset, size, length = number(position), number(position + 8), number(position + 16)
         position += 24
         if length > len(data) - position:
-            raise ValueError("an entry's name reaches past the end")
+            raise ValueError("an entry's name extends past the end")
         name = data[position : position + length].decode("ascii", "replace")
         position += length
         if offset > len(data) or size > len(data) - offset:
-            raise ValueError('entry "%s" reaches past the end' % name)
+            raise ValueError('entry "%s" extends past the end' % name)
         target = re.fullmatch(r"hip[^-]*-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
         if target:
             found.append((target.group(1), data[offset : offset + size]))
@@ -59,8 +62,8 @@ def entries(data):
 
 
 def extract(data, arch):
-    """Returns the code object for `arch`, and for its features if it names some; raises ValueError if `data` is not a
-    sound container with one inside.  A bare code object is taken as it is."""
+    """Returns the code object for `arch`, which may include features. Raises ValueError unless `data` is a well-formed
+    container with exactly one such code object. A bare code object is returned unchanged."""
     if data.startswith(ELF):
         return data
     name, *features = arch.split(":")

@@ -1,6 +1,7 @@
-"""Files of PTX that was compiled elsewhere, for machines without a compiler for NVIDIA's GPUs: `--write-ptx`, `--read-ptx`.
+"""Reads and writes PTX files for machines without a compiler for NVIDIA GPUs (`--write-ptx`, `--read-ptx`).
 
-The first line of each is a comment with a hash of its inputs, so PTX of another source is never used."""
+The first line of each file is a comment with a hash of its inputs, so that PTX of another source is never used.
+"""
 
 import glob
 import hashlib
@@ -10,8 +11,8 @@ from .errors import RillccError
 
 
 def key(toolchain):
-    """Returns a hash of the source, the headers of its own, those of the dialect, and the options that matter: no
-    machine's."""
+    """Returns a hash of the source, its own headers, the headers of the dialect, and the options that affect the PTX.
+    The hash does not depend on the machine."""
     sources = {os.path.realpath(path) for path in toolchain.host.files if not path.startswith("/usr/")}
     sources |= {os.path.realpath(toolchain.source)}
     sources = {path for path in sources if os.path.dirname(path) != os.path.realpath(toolchain.device_headers)}
@@ -47,7 +48,7 @@ def write(toolchain, images):
 
 
 def read(toolchain):
-    """Returns (target, PTX) for the source, newest GPU last."""
+    """Returns (target, PTX) of each file for the source, newest GPU last."""
     found, wanted = [], first_line(toolchain)
     for path in sorted(glob.glob(os.path.join(glob.escape(toolchain.options.read_ptx), stem(toolchain.options) + ".ptx_*.ptx"))):
         with open(path, "rb") as file:

@@ -1,20 +1,22 @@
-"""Cuts what one thread of a block does into regions, each of which the threads of a block can execute one after another.
+"""Cuts the program of one thread into regions that the threads of a block can execute one after another.
 
-The function is one thread's program.  At some points, *sync_points*, threads wait for one another: barriers, and what the
-lanes of a warp do uniform.  A *cut* is a block where a region begins; a region is what can be reached from its cut
-without coming to another one.  Cuts are
+At a *synchronization point* threads wait for one another: a barrier or a warp function. A *cut* is a basic block at
+which a region begins. A region consists of the basic blocks that can be reached from its cut without passing another
+cut. These are cuts:
 
-- where the program begins, and what follows a sync;
-- branches around sync_points that all threads take alike, and what they lead to: executed once for the block;
-- blocks that are reached from two regions: so each block is in one region, and a region is entered at its cut only;
-- blocks where all threads are together again after a divergent region.
+- the start of the program, and the code after a synchronization point;
+- branches that lead to synchronization points and that all threads take in the same direction, and their successors:
+  such a branch is executed once for the block of threads;
+- basic blocks that can be reached from two regions, so that each basic block is in one region, which is entered only at
+  its cut;
+- basic blocks that all threads reach together again after a divergent region.
 
-A cut where there is no sync changes nothing: any order of the threads between two sync_points is a right one, and each
-thread's own order stays.
+A cut without a synchronization point changes nothing: between two synchronization points any order of the threads is
+valid, and each thread's own order is preserved.
 
-A block is *uniform* if all threads that have not ended come to it at the same time: what decides about coming there is
-the same for all.  A value is *uniform* if it is the same for all threads: it is kept once.  docs/reference/ARCHITECTURE.md has
-the argument.
+A basic block is *uniform* if all threads that have not ended reach it together, because the conditions that lead to it
+have the same value for all threads; otherwise it is *divergent*. A value is *uniform* if it is the same for all
+threads, and is then kept once. docs/reference/ARCHITECTURE.md explains why the results do not change.
 """
 
 import functools
@@ -24,26 +26,28 @@ from typing import Optional
 from . import all_below, flow, llvm, tails, whole_warps
 from .ir import DIVISIONS, PURE
 
-FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
+FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for; the numbers are in rill/device/host_regions.h
 
-# What the header gives up to be replaced here.
+# Functions of the header whose calls rillcc replaces.
 BEGIN = "rill_ir_begin"
 THREAD = ("rill_ir_thread_x", "rill_ir_thread_y", "rill_ir_thread_z", "rill_ir_thread")
 BLOCK = tuple("rill_ir_%s_%s" % (what, axis) for what in ("block", "block_dim", "grid_dim") for axis in "xyz")
 BLOCK += ("rill_ir_shared",)
-# What rillcc itself puts before a volatile access to shared memory: the lanes of a warp that can come do it together.
-IN_STEP = "rill_ir_in_step"
-# The end of a round of a loop whose threads go innermost (interchange.py): nobody waits.
+# rillcc puts this marker before a volatile access to shared memory. The lanes of a warp that can reach it execute the
+# access together.
+LOCKSTEP = "rill_ir_in_step"
+# The end of an iteration of an interchanged loop (interchange.py), where no thread waits.
 INTERCHANGE = "rill_ir_interchange"
-# An attribute of versions of kernels in which the threads beyond a border do nothing (borders.py).
+# BORDERS is an attribute of a kernel's version in which threads beyond a border do nothing (borders.py). COUNT is a
+# barrier that counts threads.
 BORDERS, COUNT = b"rill-borders", "rill_ir_barrier_count"
 
 
 @dataclass(frozen=True)
 class SyncPoint:
     waits: int
-    helper: str = ""  # of the header: the function that is called after synchronization
-    mask: Optional[int] = None  # the argument that says which lanes
+    helper: str = ""  # the function of the header that performs the exchange after synchronization
+    mask: Optional[int] = None  # the number of the argument that names the lanes
 
 
 SYNC_POINTS = {
@@ -52,7 +56,7 @@ SYNC_POINTS = {
     "rill_ir_warp_sync": SyncPoint(WARP, "", 0),
     "rill_ir_ballot": SyncPoint(WARP, "rill_sched_ballot", 1),
     "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
-    IN_STEP: SyncPoint(WARP_ANY),
+    LOCKSTEP: SyncPoint(WARP_ANY),
     INTERCHANGE: SyncPoint(FREE),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
@@ -60,7 +64,7 @@ SYNC_POINTS = {
     "rill_ir_reduce64": SyncPoint(WARP, "rill_sched_reduce64", 2),
 }
 SHUFFLES = ("rill_ir_shuffle32", "rill_ir_shuffle64")
-COPIES = "llvm.memset.", "llvm.memcpy.", "llvm.memmove."  # the last argument says whether one is volatile
+COPIES = "llvm.memset.", "llvm.memcpy.", "llvm.memmove."  # the last argument is true for a volatile call
 NO_ACCESSES = "llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias."
 MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
 
@@ -70,9 +74,9 @@ class Refused(Exception):
 
 
 def require(condition, invariant):
-    """Checks an invariant of rillcc, in every build: a kernel for which one does not hold runs on fibers."""
+    """Checks an invariant of rillcc, in every build; a kernel that violates it runs on fibers."""
     if not condition:
-        raise Refused("%s does not hold, which is a mistake of rillcc" % invariant)
+        raise Refused("an invariant of rillcc does not hold (%s), which is a bug in rillcc" % invariant)
 
 
 @dataclass(eq=False)
@@ -81,15 +85,15 @@ class Region:
     entry: int
     blocks: list
     uniform: bool
-    sync: Optional[int] = None  # the call after which it begins
+    sync: Optional[int] = None  # the call after which the region begins
     waits: int = FREE
-    exits: list = field(default_factory=list)  # regions, each once
-    ends: bool = False  # a thread may end in it
-    scalar: bool = False  # executed once for the block
-    leaves: dict = field(default_factory=dict)  # of such a one: a block on a way out of it, and the region it leads to
+    exits: list = field(default_factory=list)  # the next regions, each once
+    ends: bool = False  # whether a thread may end in the region
+    scalar: bool = False  # whether the region is executed once for the block
+    leaves: dict = field(default_factory=dict)  # for a scalar region, maps a block on an exit to the region to which the exit leads
 
     def is_static(self):
-        """Returns whether it is known where all threads that leave it go on, uniform."""
+        """Returns whether all threads that leave the region go to the same region, which is uniform."""
         if self.scalar:
             return True
         return self.uniform and (not self.exits or (len(self.exits) == 1 and self.exits[0].uniform))
@@ -98,19 +102,20 @@ class Region:
 class Finder:
     def __init__(self, module, function, fill=False):
         self.m = module
-        self.fill = fill  # whether what threads keep is filled with a pattern first
+        self.fill = fill  # whether memory for values is first filled with a pattern
         self.lib = module.lib
         self.function = function
         self.has_borders = module.has_text_attribute(function, BORDERS)
         self.builder = self.lib.CreateBuilderInContext(module.context)
         self.setup_builder = self.lib.CreateBuilderInContext(module.context)
-        self.sync_points = {}  # block that ends in one: the call
+        self.sync_points = {}  # block that ends in a synchronization point: the call
         self.prologue = set()  # values that are computed before the threads start
         self.varying = set()
-        self.divergent = set()  # blocks that threads come to at different times
-        # In the order of the function, as regions are numbered: that of a set depends on where LLVM has its memory.
-        self.branches = []  # blocks that are a branch, executed once
-        self.leaving = []  # branches after functions of a warp by which some threads leave for the last time
+        self.divergent = set()  # blocks that threads reach at different times
+        # These are lists because regions are numbered in this order: the order of a set would depend on the addresses
+        # of LLVM's objects.
+        self.branches = []  # blocks that consist of a branch that is executed once
+        self.leaving = []  # branches after warp functions at which some threads leave the synchronizing code
 
     def close(self):
         self.lib.DisposeBuilder(self.builder)
@@ -122,14 +127,14 @@ class Finder:
         self.read()
         self.take_whole_warps()
         self.choose_interchanges()
-        tails.part(self)
+        tails.duplicate_tails(self)
         self.read()
         self.find_uniform()
         below = all_below.AllBelow(self, THREAD)
-        below.part_counters()
+        below.split_counters()
         self.read()
         self.find_uniform()
-        if not self.has_borders:  # where they do not hold
+        if not self.has_borders:  # in a version with borders these conditions do not hold
             below.note()
         self.read()
         self.find_uniform()
@@ -144,16 +149,17 @@ class Finder:
             self.leaving.append(block)
         self.read()
         self.find_uniform()
-        self.separate()
+        self.split_edges()
         self.read()
         self.find_uniform()
         self.find_regions()
         free = [self.is_free(block) for block in self.sync_points]
         counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
-        self.inside = any(free)  # whether threads go innermost in a loop
-        self.meets = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))  # or wait for each other
+        self.inside = any(free)  # whether loops are interchanged
+        # Whether threads wait for each other. Barriers that only count the threads inside a border are ignored.
+        self.synchronizes = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))
 
-    # Values from which every thread starts
+    # Values with which every thread starts
 
     def calls(self, name):
         marker = self.m.function(name)
@@ -165,7 +171,7 @@ class Finder:
         begins = self.calls(BEGIN)
         entry = self.lib.GetEntryBasicBlock(self.function)
         if len(begins) != 1 or self.lib.GetInstructionParent(begins[0]) != entry:
-            raise Refused("its arguments are not read in one piece")
+            raise Refused("its threads do not start in its first basic block")
         self.start = self.m.split(entry, begins[0], self.builder)
         values = self.m.arguments(begins[0])
         for name, value in zip(BLOCK, values):
@@ -178,7 +184,7 @@ class Finder:
         for block in self.m.blocks(self.function):
             for instruction in self.m.instructions(block):
                 if self.lib.IsAAllocaInst(instruction) and block != self.start:
-                    raise Refused("it takes memory of its stack as it goes")
+                    raise Refused("it allocates memory on its stack at run time")
         self.prologue = set(self.m.instructions(self.start))
 
     def find_sync_points(self):
@@ -186,7 +192,7 @@ class Finder:
             for instruction in self.m.instructions(block):
                 name = self.marker(instruction)
                 if name in SYNC_POINTS:
-                    self.own_arguments(instruction)
+                    self.copy_index_arguments(instruction)
                     self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
 
     def take_whole_warps(self):
@@ -200,7 +206,7 @@ class Finder:
             self.find_uniform()
 
     def choose_interchanges(self):
-        """Removes the cuts of loops to which threads may not all come at the same time."""
+        """Removes the cuts of loops that threads may not all reach at the same time."""
         places = [block for block in self.sync_points if self.is_free(block)]
         if not places:
             return
@@ -213,26 +219,26 @@ class Finder:
         self.read()
 
     def is_free(self, block):
-        """Returns whether a block ends in a cut where nobody waits."""
+        """Returns whether a block ends in a cut at which no thread waits."""
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == FREE
 
-    def own_arguments(self, call):
-        """Makes values of indices that are exchanged: only values have places where others can look."""
+    def copy_index_arguments(self, call):
+        """Replaces exchanged indices by values, because only values have slots that other threads can read."""
         for i, argument in enumerate(self.m.arguments(call)):
             if self.lib.IsAInstruction(argument) and self.marker(argument) in THREAD:
                 self.lib.PositionBuilderBefore(self.builder, call)
                 self.lib.SetOperand(call, i, self.lib.BuildFreeze(self.builder, argument, b""))
 
     def marker(self, instruction):
-        """Returns the name of the function of MARKERS that is called; else None."""
+        """Returns the name of the called function if it is one of MARKERS, or None."""
         if not self.lib.IsACallInst(instruction):
             return None
         callee = self.m.callee(instruction)
         name = self.m.name(callee) if callee else ""
         return name if name in MARKERS else None
 
-    # The graph
+    # The control-flow graph
 
     def read(self):
         self.body = self.m.successors(self.start)[0]
@@ -240,49 +246,51 @@ class Finder:
         self.successors = {block: list(dict.fromkeys(self.m.successors(block))) for block in blocks}
         for block in blocks:
             if self.m.opcode(self.m.terminator(block)) not in (llvm.BR, llvm.SWITCH, llvm.RET, llvm.UNREACHABLE):
-                raise Refused("it has a jump that cannot be followed")
+                raise Refused("it has a jump that rillcc does not support, such as a computed goto")
         self.order = list(reversed(flow.postorder(self.successors, self.body)))
         self.successors = {block: self.successors[block] for block in self.order}
         self.predecessors = flow.reverse(self.successors)
         self.instructions = {block: self.m.instructions(block) for block in self.order}
         self.block_of = {i: block for block, inside in self.instructions.items() for i in inside}
         self.sync_points = {block: call for block, call in self.sync_points.items() if block in self.successors}
-        # Blocks from which threads may come to a sync.
+        # Blocks from which threads may reach a synchronization point.
         self.syncing = flow.reachable(self.predecessors, list(self.sync_points))
 
     def postdominators(self, graph):
-        """Returns the postdominators of a graph in which some nodes loop forever; such a loop counts as left at its
-        sync_points."""
+        """Returns the postdominators of a graph that may contain infinite loops. Such a loop is treated as if it were
+        left at its synchronization points."""
         exits = [block for block, others in graph.items() if not others]
         leaving = flow.reachable(flow.reverse(graph), exits)
         exits += [block for block in graph if block not in leaving and block in self.sync_points]
         return flow.postdominators(graph, exits)
 
-    # What is the same for all threads
+    # Uniform values
 
     def is_outside(self, value):
-        """Returns whether a value was there before the threads started, or is a constant."""
+        """Returns whether a value was computed before the threads started, or is a constant."""
         return value not in self.block_of
 
     def is_pure_call(self, call):
-        """Returns whether a call gives the same for the same, and does nothing else."""
+        """Returns whether a call always returns the same result for the same arguments and has no side effects."""
         callee = self.m.callee(call)
         return bool(callee) and not self.marker(call) and self.m.uses_no_memory(callee)
 
     def is_argument_load(self, instruction):
-        """Returns whether it reads the memory of the arguments, which nobody writes while the kernel runs."""
+        """Returns whether an instruction loads from the memory of the arguments, which is constant while the kernel
+        runs."""
         if self.m.opcode(instruction) != llvm.LOAD or self.lib.GetVolatile(instruction):
             return False
         return self.base(self.lib.GetOperand(instruction, 0)) in self.argument_memory
 
     @functools.cached_property
     def loads_agree(self):
-        """Whether all threads that read one place between two meetings read the same there: nothing in the kernel gives their
-        accesses another order than meetings do, so that one of them stores there would be a race."""
+        """Whether all threads that load from one address between two synchronization points read the same value. This
+        holds if only synchronization points order the accesses of threads: a store by one of these threads would then
+        be a race."""
         return all(self.leaves_order(i) for block in self.order for i in self.instructions[block])
 
     def leaves_order(self, instruction):
-        """Whether an instruction is no atomic or volatile access, and no call in which one may be."""
+        """Returns whether an instruction is neither an atomic or volatile access nor a call that may contain one."""
         opcode = self.m.opcode(instruction)
         if opcode in (llvm.LOAD, llvm.STORE):
             return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == llvm.NOT_ATOMIC
@@ -299,8 +307,8 @@ class Finder:
         return pointer
 
     def find_argument_memory(self):
-        """Returns the block, its grid, the array of pointers to arguments, and what those point to; not the block's dynamic
-        shared memory, whose place stands beside them."""
+        """Returns the memory of the block, its grid, the array of pointers to arguments, and the arguments themselves.
+        The block's dynamic shared memory is not included, although its address is stored with them."""
         depths = {self.lib.GetParam(self.function, 0): 0}
         for value in self.m.instructions(self.start):
             if value == self.dynamic_shared:
@@ -325,7 +333,9 @@ class Finder:
                 return True
         elif opcode == llvm.LOAD:
             if not self.is_argument_load(instruction) and (block in self.divergent or not self.loads_agree):
-                return True  # else a race, or the same for all that come here between the same two meetings
+                # Otherwise all threads that get here between the same two synchronization points load the same value,
+                # or there is a race.
+                return True
         elif opcode not in PURE and opcode not in DIVISIONS and opcode not in (llvm.BR, llvm.SWITCH):
             return opcode not in (llvm.RET, llvm.UNREACHABLE)
         return any(operand in self.varying for operand in self.m.operands(instruction))
@@ -344,7 +354,7 @@ class Finder:
                     if instruction not in self.varying and self.is_varying(instruction, block):
                         self.varying.add(instruction)
                         changed = True
-                if self.names_some(block) and block not in parted:
+                if self.has_varying_mask(block) and block not in parted:
                     parted.add(block)
                     barriers = [b for b in self.sync_points if self.is_barrier(b)]
                     self.divergent |= flow.reachable(self.successors, self.successors[block], barriers)
@@ -359,15 +369,15 @@ class Finder:
                 self.divergent |= more
                 changed = True
 
-    def names_some(self, block):
-        """Returns whether a block ends in a function of the warp whose mask is data: lanes of other masks may be in another
-        round of a loop, even if all come here equally often."""
+    def has_varying_mask(self, block):
+        """Returns whether a block ends in a warp function whose mask depends on data. Lanes of other masks may be in
+        another iteration of a loop, even if all of them get here equally often."""
         call = self.sync_points.get(block)
         mask = SYNC_POINTS[self.marker(call)].mask if call else None
-        return mask is not None and not self.is_of_place(self.m.arguments(call)[mask])
+        return mask is not None and not self.depends_only_on_index(self.m.arguments(call)[mask])
 
-    def is_of_place(self, value):
-        """Returns whether a value is computed of the thread's index and of uniform values alone."""
+    def depends_only_on_index(self, value):
+        """Returns whether a value is computed only from the thread's index and uniform values."""
         seen, work = set(), [value]
         while work:
             value = work.pop()
@@ -380,11 +390,13 @@ class Finder:
         return True
 
     def ways_out(self):
-        """Where threads that are divergent leave what leads to sync_points: they come there one by one."""
+        """Returns the blocks at which divergent threads leave the code that leads to synchronization points. They reach
+        these blocks one by one."""
         return [s for b in self.divergent & self.syncing for s in self.successors[b] if s not in self.syncing]
 
     def part(self, block, syncing):
-        """Threads part here: they are divergent until all must come uniform again."""
+        """Marks the blocks after a branch that splits the threads as divergent, up to the block that all threads must
+        reach together."""
         overall, sync = self.after
         if block not in self.syncing:
             end = overall.get(block, flow.EXIT)
@@ -394,26 +406,26 @@ class Finder:
             end = sync.get(block, flow.EXIT)
             between = flow.reachable(syncing, syncing[block], {end}) - {end}
             if any(self.is_barrier(other) for other in between):
-                # Some may wait here for others that do not come.
+                # Some threads may wait here for others that do not arrive.
                 between = flow.reachable(self.successors, syncing[block])
             self.divergent |= between
         leave = [s for s in self.successors[block] if s not in self.syncing]
         self.divergent |= flow.reachable(self.successors, leave)
 
     def private_memory(self):
-        """Returns the variables on the stack, of which each thread has its own, and what points into them."""
+        """Returns the variables on the stack, which each thread has for itself, and the pointers into them."""
         found = {}
         for value in self.m.instructions(self.start):
             if self.lib.IsAAllocaInst(value):
                 found[value] = True
             elif any(operand in found for operand in self.m.operands(value)):
                 if self.m.opcode(value) not in PURE:
-                    raise Refused("something is stored before the threads start")
+                    raise Refused("it writes memory before its threads start")
                 found[value] = True
         return found
 
     def is_barrier(self, block):
-        """Returns whether a block ends where the whole block of threads waits."""
+        """Returns whether a block ends in a barrier."""
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == BARRIER
 
@@ -435,8 +447,9 @@ class Finder:
         self.branches.append(block)
 
     def find_leaving(self):
-        """Returns the branches where some threads leave who were all there after a function of the warp: what comes between
-        is a region in which none ends (lanes.py)."""
+        """Returns the branches after a warp function at which some threads leave the synchronizing code, although all
+        threads were there before. The code in front of such a branch becomes a region in which no thread ends
+        (lanes.py)."""
         _, owner = self.find_cuts()
         after = {self.successors[block][0] for block in self.sync_points if not self.is_barrier(block) and not self.is_free(block)}
         found = [b for b in self.order if owner.get(b) in after and b in self.syncing and b not in self.divergent]
@@ -446,9 +459,9 @@ class Finder:
     # Regions
 
     def find_cuts(self):
-        """Finds the blocks where regions begin, and the cut of each block.  Invariant: a region whose cut is divergent has
-        divergent blocks alone, so each way into a block that all threads reach together is from a uniform region or from
-        a divergent block."""
+        """Finds the cuts, and the cut of each block. Invariant: a region with a divergent cut contains only divergent
+        blocks. Therefore each edge to a block that all threads reach together comes from a uniform region or from a
+        divergent block."""
         cuts = [self.body]
         cuts += [self.successors[block][0] for block in self.sync_points]
         cuts += [*self.branches, *self.leaving]
@@ -471,9 +484,9 @@ class Finder:
                 return cuts, owner
             cuts += list(dict.fromkeys(more))
 
-    def separate(self):
-        """Sees to it that copies for the phis of a cut have a place: from each region one way leads to each cut, and
-        none from a branch that is executed once."""
+    def split_edges(self):
+        """Inserts blocks for the copies to the phis of cuts. Afterwards each region has only one edge to a cut with
+        phis, from a block that has no other successor and is not a branch that is executed once."""
         cuts, owner = self.find_cuts()
         for cut in cuts:
             phis = self.m.phis(cut)
@@ -487,7 +500,7 @@ class Finder:
                     self.insert(cut, blocks)
 
     def insert(self, cut, blocks):
-        """Puts a block between some blocks and a cut."""
+        """Inserts a block between some blocks and a cut."""
         middle = self.m.new_block(None, "", before=cut)
         lib, builder = self.lib, self.builder
         for phi in self.m.phis(cut):
@@ -534,7 +547,7 @@ class Finder:
             region.scalar = region.uniform and all(self.is_scalar(i) for b in region.blocks for i in self.instructions[b])
 
     def is_scalar(self, instruction):
-        """Returns whether executing it once is as good as executing it for each thread."""
+        """Returns whether executing an instruction once has the same effect as executing it for each thread."""
         if self.marker(instruction):
             return not any(argument in self.varying for argument in self.m.arguments(instruction))
         return instruction not in self.varying

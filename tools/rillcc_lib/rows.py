@@ -1,22 +1,23 @@
-"""Loops of a thread over its own row of memory, done for LANES threads at once.
+"""Executes a loop in which each thread sums its own row of memory for LANES threads at once.
 
     for (int k = 0; k < n; k++) sum += a[row * n + k] * x[k];  // one row for each thread
 
-The sum of a thread is a chain of additions that may not be put in another order, and LLVM makes no vectors of a loop around
-another one.  Neighbouring threads read places that are a row apart, so their loads would be gathers, which are slow.  Here the
-first of LANES threads that comes to such a loop executes it for all of them, with vectors that have an element for each thread:
-of CHUNK rounds it loads each thread's numbers, which are neighbours, and transposes them in registers.
+A thread's sum is a chain of additions that must not be reordered, and LLVM does not vectorize a loop that contains
+another loop. Neighbouring threads read addresses that are a row apart, so vector loads would be gathers, which are
+slow. Instead, the first of LANES threads that reaches such a loop executes it for all of them, with vectors that have
+an element for each thread. For each thread, it loads the adjacent numbers of CHUNK iterations together, and transposes
+the numbers of all threads in registers.
 
     loop over the threads:                       loop over the threads:
       before                                       before
-      loop                                         if (x >= done && all of the next LANES threads come to the loop)
+      loop                                         if (x >= done && all of the next LANES threads reach the loop)
       after                                          execute the loop for x, x + 1, ...; keep the results; done = x + LANES
                                                    if (x < done) take the results, else execute the loop
                                                    after
 
-Each thread does the same operations on the same numbers in the same order.  Threads later in the strip read memory earlier than
-they did.  The region has no synchronization inside, and neither the loop nor what is before it writes memory, so any order of the
-threads is a right one.
+Each thread executes the same operations on the same numbers in the same order. All but the first of the LANES threads
+read memory earlier than before. This is valid because the region contains no synchronization, and neither the loop nor
+the code before it writes memory, so the threads may run in any order.
 """
 
 from dataclasses import dataclass
@@ -24,11 +25,11 @@ from dataclasses import dataclass
 from . import flow, llvm
 from .ir import PURE
 
-LANES, GROUP = 16, 4  # threads at once; elements of each that one load takes
-CHUNK = 8  # rounds for which each thread's numbers are loaded together, unless the elements are bytes
-SHORTEST = 16  # a loop with fewer rounds stays as it is
-MOST_LOOPS = 8  # of a function
-# Functions of one type that LLVM has for vectors.
+LANES, GROUP = 16, 4  # threads at once; elements of each thread in one load
+CHUNK = 8  # iterations for which each thread's numbers are loaded together, unless the elements are bytes
+SHORTEST = 16  # a loop with fewer iterations is not changed
+MOST_LOOPS = 8  # in a function
+# Intrinsics with a single type that LLVM also has for vectors.
 VECTORIZED = ("fma", "fabs", "sqrt", "minnum", "maxnum", "smin", "smax", "umin", "umax")
 FLOATS = (1, 2, 3)  # half, float and double, of LLVMGetTypeKind
 CASTS, BINARIES = set(range(30, 39)) | {llvm.BIT_CAST}, set(range(8, 17)) | {18, 19, *range(20, 26)}
@@ -37,7 +38,7 @@ FNEG, FCMP = 66, 43
 
 @dataclass
 class ThreadLoop:
-    """A loop over threads: its first block, its last one, and what counts them."""
+    """A loop over threads: its header, its latch and its induction variable."""
 
     header: int
     latch: int
@@ -46,37 +47,37 @@ class ThreadLoop:
 
 @dataclass
 class Row:
-    """A loop of one block in it."""
+    """A loop inside it that consists of one basic block."""
 
     block: int
     before: int  # the block in front of it
     after: int
-    path: list  # the blocks from the start of the loop over threads to `before`
+    path: list  # the blocks from the header of the loop over threads to `before`
     guards: list  # (condition, value that leads to the loop)
-    counter: int  # the phi that goes up by one in each round
+    counter: int  # the phi that grows by one in each iteration
     limit: int
-    stays: int  # number of the successor that is the loop
+    stays: int  # the index of the successor that is the loop
 
 
 class Rows:
-    """Of a function that has been written (threads.py)."""
+    """Works on a function that has been written (threads.py)."""
 
     threads: ThreadLoop
     row: Row
-    inside: list  # the loop's instructions but its last one,
-    varying: set  # those whose values differ between threads in the same round,
-    loads: list  # and those that load from each thread's own row
+    inside: list  # the loop's instructions except its last one
+    varying: set  # instructions whose values differ between threads in the same iteration
+    loads: list  # instructions that load from each thread's own row
     start: dict  # phi of the loop: its first value
-    ends: list  # what is used of the loop after it,
-    places: dict  # and the variables where this is kept, with an element for each thread
-    lanes: list  # of each thread, what values from before the loop are for it
-    spread: dict  # value from before the loop: the vector of what it is for each thread
+    ends: list  # the values of the loop that are used after it
+    places: dict  # the variables in which these values are kept, with an element for each thread
+    lanes: list  # for each thread, a dictionary from a value computed before the loop to its value in this thread
+    spread: dict  # a dictionary from a value computed before the loop to the vector of its values in all threads
 
     def __init__(self, writer):
         self.w, self.m, self.lib, self.function = writer, writer.m, writer.lib, writer.function
 
     def add(self, loops):
-        """Changes the loops of a function; returns whether there are any."""
+        """Changes the suitable loops of a function; returns whether there are any."""
         done = 0
         for threads in loops:
             self.read(threads)
@@ -116,22 +117,22 @@ class Rows:
             return None
         path, guards = walked
         row = Row(block, befores[0], after, path, guards, counter, limit, stays)
-        return row if self.pays(row) else None
+        return row if self.is_profitable(row) else None
 
     def find_counter(self, block, condition):
-        """Returns the phi that is one more in each round, and the limit with which what follows it is compared."""
+        """Returns the phi that grows by one in each iteration, and the limit with which its next value is compared."""
         following, limit = self.m.operands(condition)
         if not self.m.is_binary(following, llvm.ADD) or self.block_of.get(limit) == block:
             return None, None
         counter, one = self.m.operands(following)
         ways = {b: v for v, b in self.m.incoming(counter)} if counter in self.m.phis(block) else {}
-        known = self.m.constant(one) == 1 and ways.get(block) == following and self.is_same(limit)
+        known = self.m.constant(one) == 1 and ways.get(block) == following and self.is_uniform(limit)
         start = next((v for b, v in ways.items() if b != block), None)
-        return (counter, limit) if known and self.is_same(start) else (None, None)
+        return (counter, limit) if known and self.is_uniform(start) else (None, None)
 
     def find_path(self, block, before):
-        """Returns the blocks that a thread goes through to the loop, if there is one way alone and nothing is written on
-        it, and the conditions on it."""
+        """Returns the blocks on the path of a thread to the loop, and the conditions on the path. Returns None if there
+        are several paths, or if memory is written on the path."""
         m, path, guards = self.m, [before], []
         while True:
             end = m.terminator(path[0])
@@ -162,31 +163,31 @@ class Rows:
     def is_plain(self, load):
         return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == llvm.NOT_ATOMIC
 
-    def is_same(self, value):
+    def is_uniform(self, value):
         """Returns whether a value from before the loop is the same for all threads."""
         if value not in self.block_of:
             return True
-        return self.m.opcode(value) in PURE and all(map(self.is_same, self.m.operands(value)))
+        return self.m.opcode(value) in PURE and all(map(self.is_uniform, self.m.operands(value)))
 
-    def is_known(self, value, path, is_guard=False):
-        """Returns whether a value from before the loop can be computed for another thread: before it is known that this
-        thread comes to the loop, or after."""
+    def is_computable(self, value, path, is_guard=False):
+        """Returns whether a value from before the loop can be computed for another thread. A guard must be computed
+        before it is known whether that thread reaches the loop, so it must not load."""
         if value not in self.block_of or value == self.threads.counter:
             return True
         opcode = self.m.opcode(value)
         if self.block_of[value] not in path or (opcode == llvm.LOAD and is_guard) or opcode not in PURE | {llvm.LOAD}:
             return False
-        return all(self.is_known(operand, path, is_guard) for operand in self.m.operands(value))
+        return all(self.is_computable(operand, path, is_guard) for operand in self.m.operands(value))
 
-    def pays(self, row):
-        """Returns whether all of a loop can be done for several threads, and adds up numbers of each thread's own row."""
+    def is_profitable(self, row):
+        """Returns whether all of a loop can be executed for several threads, and sums numbers of each thread's own row."""
         m, lib = self.m, self.lib
         self.row, self.inside = row, m.instructions(row.block)[:-1]
         self.find_varying()
         inputs = {v for value in self.inside for v in self.outside_operands(value)}
-        if not all(self.is_known(value, row.path) for value in inputs):
+        if not all(self.is_computable(value, row.path) for value in inputs):
             return False
-        if not all(self.is_known(condition, row.path, True) for condition, _ in row.guards):
+        if not all(self.is_computable(condition, row.path, True) for condition, _ in row.guards):
             return False
         phis = [phi for phi in m.phis(row.block) if phi in self.varying]
         self.loads = [value for value in self.inside if value in self.varying and m.opcode(value) == llvm.LOAD]
@@ -196,18 +197,18 @@ class Rows:
         return all(lib.TypeOf(value) != m.i1 and m.opcode(value) != llvm.GEP for value in self.results() if value in self.varying)
 
     def outside_operands(self, value):
-        """What an instruction of the loop uses from before it."""
+        """Returns the operands of an instruction in the loop that are computed before the loop."""
         ways = [v for v, _ in self.m.incoming(value)] if self.m.opcode(value) == llvm.PHI else self.m.operands(value)
         return [v for v in ways if v in self.block_of and v not in self.inside]
 
     def find_varying(self):
-        """The values of the loop that differ between threads in the same round."""
+        """Finds the values of the loop that differ between threads in the same iteration."""
         self.varying, changed = set(), True
         while changed:
             changed = False
             for value in self.inside:
                 ways = self.m.incoming(value) if self.m.opcode(value) == llvm.PHI else [(v, 0) for v in self.m.operands(value)]
-                differs = any(v in self.varying or (v in self.block_of and v not in self.inside and not self.is_same(v)) for v, _ in ways)
+                differs = any(v in self.varying or (v in self.block_of and v not in self.inside and not self.is_uniform(v)) for v, _ in ways)
                 if differs and value not in self.varying:
                     self.varying.add(value)
                     changed = True
@@ -224,7 +225,7 @@ class Rows:
             return value not in self.varying or (fills_bytes and self.step(lib.GetOperand(value, 0)) == size)
         if opcode == llvm.CALL:
             return self.is_vectorized(value) and is_number
-        if opcode == llvm.GEP:  # each is for loads alone
+        if opcode == llvm.GEP:  # used only by loads
             return value not in self.varying or all(user in self.loads for user in m.users(value))
         if opcode not in PURE and opcode != llvm.PHI:
             return False
@@ -241,10 +242,10 @@ class Rows:
         name = self.m.name(callee).split(".")
         return len(name) == 3 and name[1] in VECTORIZED and self.m.uses_no_memory(callee)
 
-    # How much larger a value is in the next round
+    # Strides between iterations
 
     def step(self, value):
-        """Returns how much a value grows from round to round, in bytes if it is a pointer; None if that is not known."""
+        """Returns how much a value grows in each iteration, in bytes if it is a pointer; None if this is unknown."""
         m = self.m
         if value not in self.inside:
             return 0
@@ -275,7 +276,7 @@ class Rows:
         return steps[0] * number if opcode == llvm.MUL else steps[0] << number
 
     def is_exact(self, value, flag):
-        """Returns whether a number does not wrap from one round to the next."""
+        """Returns whether a number is known not to wrap from one iteration to the next."""
         if value not in self.inside:
             return True
         if value == self.row.counter:
@@ -318,17 +319,17 @@ class Rows:
         w.at_end(enter)
         w.branch_if(self.build("ICmp", llvm.ULT, self.threads.counter, w.load(m.i32, done)), fetch, check)
         w.at_end(check)
-        w.branch_if(self.all_come(start[row.counter]), strip, row.block)
+        w.branch_if(self.build_all_reach(start[row.counter]), strip, row.block)
         for phi in m.phis(row.block):
             m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
-        self.renew(start, results, places)
+        self.remap_values(start, results, places)
         w.at_end(strip)
         self.find_inputs()
         self.write_loop(strip)
         w.store(w.nowrap(self.build("Add", self.threads.counter, m.number(LANES))), done)
         w.branch(fetch)
         w.at_end(fetch)
-        # Invariant: done - LANES <= counter < done, as a thread comes here only below `done`, which grows by what is done.
+        # Invariant: done - LANES <= counter < done. Threads get here only if their counter is below `done`.
         lane = self.build("Add", self.build("Sub", self.threads.counter, w.load(m.i32, done)), m.number(LANES))
         taken = []
         for value in self.ends:
@@ -339,32 +340,33 @@ class Rows:
         w.branch(merge)
         self.join(merge, fetch, taken)
 
-    def all_come(self, start):
-        """Builds what says that there are LANES threads from this one on, which all come to the loop, and enough rounds."""
+    def build_all_reach(self, start):
+        """Builds a value that is true if at least LANES threads are left, all of which reach the loop, and if there are
+        enough iterations."""
         m, outer = self.m, self.threads.counter
         room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, outer), m.number(LANES))
         rounds = self.build("Sub", self.row.limit, start)
         fits = self.build("And", room, self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds))))
         self.lanes = [{outer: self.w.nowrap(self.build("Add", outer, m.number(lane))) if lane else outer} for lane in range(LANES)]
         for condition, way in self.row.guards:
-            for lane in [] if self.is_same(condition) else self.lanes[1:]:
+            for lane in [] if self.is_uniform(condition) else self.lanes[1:]:
                 holds = self.build("Freeze", self.of_lane(condition, lane))
                 fits = self.build("And", fits, holds if way else self.build("Xor", holds, m.number(1, m.i1)))
         return fits
 
     def find_inputs(self):
-        """Builds what the loop uses from before it, for each thread."""
+        """Builds, for each thread, the values from before the loop that the loop uses."""
         self.spread = {}
         for value in self.inside:
             for operand in self.outside_operands(value):
-                if not self.is_same(operand):
+                if not self.is_uniform(operand):
                     each = [self.of_lane(operand, lane) for lane in self.lanes]
                     if self.m.opcode(value) not in (llvm.GEP, llvm.LOAD) and operand not in self.spread:
                         self.spread[operand] = self.gather(each)
 
     def write_loop(self, before):
-        """Builds the loop for several threads, which keeps its results; the builder stands in a block in front, and comes to
-        stand after it."""
+        """Builds the loop for several threads, which stores its results. The builder moves from the block in front of
+        the loop to the block after it."""
         w, m, lib, row = self.w, self.m, self.lib, self.row
         head, chunk, one, left = [w.new_block("") for _ in range(4)]
         starts = {phi: self.as_vector(v) if phi in self.varying else v for phi, v in self.start.items()}
@@ -390,7 +392,7 @@ class Rows:
         for phi, value in zip(values, self.ends):
             w.store(phi, self.places[value])
 
-    def renew(self, start, results, places):
+    def remap_values(self, start, results, places):
         """Finds the loop's values again after its phis were recreated."""
         new = dict(zip(self.inside, self.m.instructions(self.row.block)))
         self.inside = list(new.values())
@@ -402,7 +404,7 @@ class Rows:
         self.row.counter = new[self.row.counter]
 
     def join(self, merge, fetch, taken):
-        """Lets what comes after the loop have the results either way."""
+        """Merges the results of both paths for the code after the loop."""
         w, m, lib, row = self.w, self.m, self.lib, self.row
         m.redirect(row.block, row.after, merge)
         w.at_end(merge)
@@ -419,8 +421,8 @@ class Rows:
             m.replace_phi(phi, lambda v, b: (v, merge if b == row.block else b), w.builder)
 
     def of_lane(self, value, lane):
-        """Builds what a value from before the loop is for another thread."""
-        if value in lane or value not in self.block_of or self.is_same(value):
+        """Builds the value that a value from before the loop has in another thread."""
+        if value in lane or value not in self.block_of or self.is_uniform(value):
             return lane.get(value, value)
         operands = [self.of_lane(operand, lane) for operand in self.m.operands(value)]
         copy = self.lib.InstructionClone(value)
@@ -437,7 +439,7 @@ class Rows:
         return vector
 
     def as_vector(self, value):
-        """Returns the vector of a value that is uniform, or that differs and is known for each thread."""
+        """Returns the vector of a value, which is either uniform or already known for each thread."""
         if value in self.spread:
             return self.spread[value]
         first = self.build("InsertElement", self.lib.GetUndef(self.vector(self.lib.TypeOf(value))), value, self.m.number(0))
@@ -448,7 +450,7 @@ class Rows:
         return self.build("ShuffleVector", a, b, mask)
 
     def chunk(self):
-        """Returns how many rounds are done together."""
+        """Returns the number of iterations that are executed together."""
         sizes = [self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(load)) for load in self.loads]
         return max(CHUNK, *(16 // size for size in sizes))
 
@@ -457,8 +459,8 @@ class Rows:
         return env.get(value, self.as_vector(value) if phi in self.varying and value not in env else value)
 
     def rounds(self, phis, count):
-        """Builds rounds of the loop; returns the values of the last one.  Each load of the threads' own rows is made for
-        all rounds, or one by one if there is a single one."""
+        """Builds iterations of the loop; returns the values of the last one. Loads of the threads' own rows are built
+        for all iterations together, or one by one if there is only one iteration."""
         first, ready = {}, {}
         state = dict(phis)
         for number in range(count):
@@ -479,7 +481,7 @@ class Rows:
         return env
 
     def is_address(self, value):
-        """Returns whether a value is a part of loads' addresses alone, which are built for each thread."""
+        """Returns whether a value is used only in the addresses of loads, which are built for each thread."""
         users = self.m.users(value)
         return self.m.opcode(value) != llvm.PHI and bool(users) and all(
             self.lib.GetInstructionParent(u) == self.row.block and (self.m.opcode(u) == llvm.GEP or self.is_address(u)) for u in users
@@ -494,7 +496,7 @@ class Rows:
         return copy
 
     def address(self, value, env, lane, made):
-        """Builds the address of a thread in this round."""
+        """Builds an address in this iteration for one thread."""
         if value not in self.inside:
             return self.of_lane(value, lane)
         if value not in self.varying:
@@ -513,8 +515,8 @@ class Rows:
         return made
 
     def column(self, load, number, env, first, ready):
-        """What a load gives the threads in a round of a chunk.  GROUP words of each thread are loaded at once; a word is an
-        element, or several small ones."""
+        """Builds the vector that a load returns in one iteration of a chunk. GROUP words of each thread are loaded at
+        once. A word is one element, or several small ones."""
         m, lib, kind = self.m, self.lib, self.lib.TypeOf(load)
         size = lib.ABISizeOfType(m.layout, kind)
         word, each = (kind, 1) if size >= 4 else (m.i32, 4 // size)

@@ -1,5 +1,5 @@
-"""The names that profilers and debuggers show for kernels on the cpu: those of the source, in place of what rill's headers
-call the functions that they make of a kernel."""
+"""Renames the functions that rill's headers generate for a kernel on the CPU, so that profilers and debuggers show the
+names of the source."""
 
 import re
 
@@ -9,9 +9,10 @@ FORM = re.compile(r"\drun_(block|thread)(?![a-z_])")
 
 
 def rename(assembly, kernels, forms):
-    """Returns the assembly in which what runs a block of the kernel saxpy is called `saxpy() [clone .block]`, and for a
-    thread of it `saxpy() [clone .thread]`, if `forms` asks for it: to a debugger that is to stop at `saxpy` they would be
-    two places.  The function with the statements of RILL_KERNEL(saxpy, ...) is `saxpy`, also in debug information."""
+    """Returns the assembly with renamed functions. The function with the statements of RILL_KERNEL(saxpy, ...) is
+    called `saxpy`, also in debug information. If `forms` is true, the function that runs a block of saxpy is called
+    `saxpy() [clone .block]`, and the function for one thread `saxpy() [clone .thread]`. `forms` is false with --debug,
+    because a debugger would set a breakpoint at `saxpy` in each of them."""
     functions = set(stacks.FUNCTION.findall(assembly))
     for kernel in kernels:
         names = sorted(stacks.functions_of(functions, kernel))
@@ -19,7 +20,8 @@ def rename(assembly, kernels, forms):
         mangled = kernel.symbol if kernel.symbol.startswith("_Z") else "_Z%sv" % shown
         for name in names:
             form = FORM.search(name)
-            if forms and form and name.startswith("_Z") and "." not in name:  # others are made of such a one
+            # A name with a dot is derived from a name without one, and is changed by the replacement of that name.
+            if forms and form and name.startswith("_Z") and "." not in name:
                 assembly = assembly.replace(name, "%s.%s" % (mangled, form.group(1)))
         if functions.isdisjoint(name.replace(body, shown) for name in names):
             assembly = assembly.replace(body, shown)

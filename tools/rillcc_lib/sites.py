@@ -1,7 +1,7 @@
-"""Where the calls of a compiled source return to, and the line of each: how an image of --check names lines.
+"""Lists the return addresses of a compiled source's calls with their source lines, by which an image of --check reports
+lines.
 
-Read off the assembly, whose .loc directives say which line the code after them is of; rill/device/host_check.h has the
-other end.
+The lines are taken from the .loc directives in the assembly. rill/device/host_check.h reads the list.
 """
 
 import os
@@ -11,7 +11,7 @@ FILE = re.compile(r'\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.
 LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 CALL = re.compile(r"\s+(?:callq?|blr?)\s")
 FUNCTION = re.compile(r"\s*\.type\s+[\w.$]+,\s*[@%]function")
-COPY = re.compile(r"(?<=\s)(memcpy|memmove|memset)(@PLT)?$")  # of gcc, which tells the sanitizer of none
+COPY = re.compile(r"(?<=\s)(memcpy|memmove|memset)(@PLT)?$")  # gcc does not instrument these calls for the sanitizer
 OWN = os.path.join("rill", "device") + os.sep
 
 SITE = '\t.section .rodata.rill_names,"a"\n1:\t.string "%s"\n\t.section .data.rel.ro.rill_sites,"aw"\n\t.quad %s, 1b, %d\n'
@@ -32,7 +32,7 @@ rill_check_site_count:
 
 
 def add(assembly):
-    """Returns the assembly with a label after each call that stands in the source, and the table of these."""
+    """Returns the assembly with a label after each call that comes from the source, and a table of these labels."""
     files, lines, sites, here = {}, [], [], None
     for line in assembly.splitlines():
         lines.append(line)

@@ -1,6 +1,6 @@
-"""Where the values of a thread's program live when its regions become loops: in registers while one region runs; in an
-element of an array of each thread, or once for the block, when another region needs them; some are computed again.
-"""
+"""Decides where the values of a thread's program are kept when its regions become loops. Within a region they are in
+registers. If another region needs a value, it is kept in an element of an array for each thread, once for the block, or
+it is computed again."""
 
 import contextlib
 import functools
@@ -9,37 +9,37 @@ from . import flow, llvm
 from .ir import DIVISIONS, PURE
 from .regions import SHUFFLES, THREAD, Refused, require
 
-MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
-MOST_BYTES = 1024  # that a thread keeps
+MOST_REMATERIALIZED = 12  # instructions for which a value is computed again instead of kept
+MOST_BYTES = 1024  # that each thread keeps
 MOST_THREADS = 1024  # RILL_CPU_MAX_THREADS
 PATTERN = 0xA5
-SPARE = 32  # elements before and after values that lanes read of one another
+SPARE = 32  # additional elements at each end of an array whose elements other lanes read
 
 
 class Slots:
-    # Of the function that is made (threads.py).
-    threads: int  # how many a block has
-    ended: int  # the block where it returns
-    needs_next: bool  # whether each notes in `next` where it goes on
+    # These belong to the function that is being written (threads.py).
+    threads: int  # the number of threads in a block
+    ended: int  # the block that returns
+    needs_next: bool  # whether each thread stores its next region in `next`
     next: int
-    state: list  # the first of the threads that run, the end of these, whether all warps are complete
+    state: list  # the range of threads that are executing (first, end), and whether all warps are complete
 
     def __init__(self, cutter):
         self.c, self.m, self.lib = cutter, cutter.m, cutter.lib
         self.function, self.builder = cutter.function, cutter.builder
         self.regions = cutter.regions
-        self.setup_end = None  # what is to be there before the threads start is built in front of this
+        self.setup_end = None  # the instruction in front of which code that runs before the threads is built
         self.cut_phis = {phi: region for region in self.regions for phi in self.m.phis(region.entry)}
-        self.slots = {}  # value: (array or variable, its type, whether each thread has one)
-        self.shared_slots = {}  # value: the phi whose slot it has
+        self.slots = {}  # value: (array or variable, its type, whether each thread has an element)
+        self.shared_slots = {}  # value: the phi whose slot it shares
         self.private = {}  # variable on the stack: (array, its type)
         self.imports = {}
-        self.bytes = 0  # of each thread in arrays
-        self.padding = 0  # between them
-        self.thread_loops = []  # those over the threads that go up by one
+        self.bytes = 0  # in arrays, for each thread
+        self.padding = 0  # bytes between the arrays
+        self.thread_loops = []  # the loops over threads that increment by one
         self.local = self.find_local_memory()
         self.liveness()
-        self.join_slots()
+        self.coalesce_slots()
         shuffles = [call for call in self.c.sync_points.values() if self.c.marker(call) in SHUFFLES]
         self.exchanged = {call: self.find_exchanged(call) for call in shuffles}
         self.shuffled = {self.shared_slots.get(value, value) for value in self.exchanged.values()}
@@ -77,7 +77,7 @@ class Slots:
 
     def call(self, name, *arguments):
         function = self.m.function(name)
-        require(function, "that the header has %s" % name)
+        require(function, "the header has %s" % name)
         kind = self.lib.GlobalGetValueType(function)
         made = self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
         if self.place_of_calls:
@@ -91,10 +91,11 @@ class Slots:
     def element(self, kind, base, index):
         return self.build("GEP2", kind, base, llvm.array([index]), 1)
 
-    # Where values live
+    # Placement of values
 
     def find_local_memory(self):
-        """Variables on the stack that live in one region only: from where the compiler says that they start to live."""
+        """Returns the variables on the stack that are used in one region only, and whose lifetime begins there
+        according to the compiler."""
         found = {}
         for variable in self.c.private_memory():
             if not self.lib.IsAAllocaInst(variable):
@@ -111,7 +112,7 @@ class Slots:
         return found
 
     def is_captured(self, variable, users):
-        """Returns whether something may keep the address of a variable."""
+        """Returns whether the address of a variable may escape."""
         pointers = {variable} | {user for user in users if self.lib.TypeOf(user) == self.m.pointer}
         for user in users:
             opcode = self.m.opcode(user)
@@ -124,7 +125,7 @@ class Slots:
         return False
 
     def ends_inside(self, start, users, region):
-        """Returns whether a variable's life ends before the region is left, whatever way is taken."""
+        """Returns whether a variable's lifetime ends on every path before the region is left."""
         inside = set(region.blocks)
         graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
         ends = {self.lib.GetInstructionParent(u) for u in users if self.intrinsic(u).startswith("llvm.lifetime.end")}
@@ -146,7 +147,7 @@ class Slots:
         return self.intrinsic(instruction).startswith("llvm.lifetime.")
 
     def derived_users(self, variable):
-        """Returns all instructions that work on a variable or on a pointer that was made of its address."""
+        """Returns all instructions that use a variable or a pointer derived from its address."""
         seen, work = set(), [variable]
         while work:
             for user in self.m.users(work.pop()):
@@ -157,7 +158,7 @@ class Slots:
         return seen
 
     def is_first(self, start, users, region):
-        """Returns whether `start` comes before all others whenever the region is executed."""
+        """Returns whether `start` precedes all other users whenever the region is executed."""
         inside = set(region.blocks)
         graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
         above = flow.dominators(graph, region.entry)
@@ -174,7 +175,8 @@ class Slots:
         return True
 
     def liveness(self):
-        """For each block the values of other blocks that are needed where it ends, or in it."""
+        """Computes for each block the values of other blocks that are live at its start (`live_in`) and at its end
+        (`live_out`)."""
         c = self.c
         uses, defined, edge_uses = {}, {}, {}
         for block in c.order:
@@ -215,8 +217,9 @@ class Slots:
         return any(user in after and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
 
     def find_exchanged(self, call):
-        """Whose slot has what is given to a shuffle: a number that is kept anyway need not be kept as bits, too.  It is
-        still there if it is needed after the shuffle by more than phis, which have their values before."""
+        """Returns the value whose slot holds the argument of a shuffle. If a floating-point number has a slot anyway,
+        its bits need no second slot, provided that the number is live after the shuffle. Uses by phis do not count,
+        because phis are set earlier."""
         value = self.m.arguments(call)[0]
         if value in self.c.block_of and self.m.opcode(value) == llvm.BIT_CAST:
             number = self.lib.GetOperand(value, 0)
@@ -228,18 +231,19 @@ class Slots:
     def interfere(self, a, b):
         return self.is_live_after(a, b) or self.is_live_after(b, a)
 
-    def join_slots(self):
-        """Lets a phi and what comes into it share a slot where they are never needed at once."""
+    def coalesce_slots(self):
+        """Lets a phi and its incoming values share a slot if they are never live at the same time."""
         groups = {phi: [phi] for phi in self.cut_phis}
         ways = [(phi, value) for phi in self.cut_phis if phi in self.c.varying for value, _ in self.m.incoming(phi)]
         above = flow.dominators(self.c.successors, self.c.body)
-        for from_round in True, False:  # those first that go from one round of a loop to the next: they would be copied each time
+        # Values that are carried to the next iteration come first, because they would be copied in each iteration.
+        for from_round in True, False:
             for phi, value in ways:
                 if value not in self.c.varying or value not in self.c.block_of or value in self.shared_slots:
                     continue
                 if from_round and not flow.dominates(above, self.c.block_of[phi], self.c.block_of[value]):
                     continue
-                if value in self.cut_phis or self.is_again(value) or self.c.marker(value):
+                if value in self.cut_phis or self.is_rematerialized(value) or self.c.marker(value):
                     continue
                 if all(not self.interfere(value, other) for other in groups[phi]):
                     groups[phi].append(value)
@@ -248,7 +252,8 @@ class Slots:
     # Slots
 
     def slot(self, value):
-        """Where a value is kept from region to region."""
+        """Returns the slot in which a value is kept between regions: (array or variable, its type, whether each thread
+        has an element)."""
         value = self.shared_slots.get(value, value)
         if value not in self.slots:
             each = value in self.c.varying
@@ -260,7 +265,7 @@ class Slots:
 
     @contextlib.contextmanager
     def in_front(self):
-        """Builds what is to be there before the threads start; the builder stays where it is."""
+        """Moves the builder to the code that runs before the threads, and back at the end."""
         usual, self.builder = self.builder, self.c.setup_builder
         self.before(self.setup_end)
         yield
@@ -276,11 +281,11 @@ class Slots:
                 return place
         self.bytes += size
         if self.bytes > MOST_BYTES:
-            raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
+            raise Refused("its variables are too large: each thread keeps more than %d bytes across barriers" % MOST_BYTES)
         return self.allocate_array(kind, alignment, spare)
 
     def fill(self, place, size):
-        """Fills memory with a pattern, in tests: a value that is read and was never stored shows every time."""
+        """Fills memory with a pattern, in tests, so that a read of a value that was never stored is always noticed."""
         if self.c.fill:
             self.lib.BuildMemSet(self.builder, place, self.m.number(PATTERN, self.m.i8), size, 1)
 
@@ -288,12 +293,12 @@ class Slots:
         """Returns the largest size of a block's arrays."""
         return self.bytes * MOST_THREADS + self.padding
 
-    def is_again(self, value):
-        """Returns whether a value is rather computed again than kept."""
-        return self.repeats(value) and self.cost(value, set()) <= MOST_AGAIN
+    def is_rematerialized(self, value):
+        """Returns whether a value is computed again instead of kept."""
+        return self.repeats(value) and self.cost(value, set()) <= MOST_REMATERIALIZED
 
     def repeats(self, value):
-        """Returns whether an instruction gives the same for the same operands, at little cost."""
+        """Returns whether an instruction returns the same result for the same operands, at little cost."""
         if self.lib.TypeOf(value) == self.m.void or self.c.marker(value) in THREAD:
             return False
         opcode = self.m.opcode(value)
@@ -305,14 +310,15 @@ class Slots:
         return opcode in PURE and opcode != llvm.FREEZE
 
     def cost(self, value, seen):
-        """Returns how many instructions a value takes that is computed again; too many if it cannot be."""
+        """Returns the number of instructions that compute a value again. The number is larger than the limit if this is
+        impossible."""
         c = self.c
         if value in c.prologue:
             return 1 if value in c.varying else 0
         if value not in c.block_of or value in seen or c.marker(value) in THREAD:
             return 0
         if not self.repeats(value):
-            return MOST_AGAIN + 1 if value in c.varying else 0
+            return MOST_REMATERIALIZED + 1 if value in c.varying else 0
         seen.add(value)
         return 1 + sum(self.cost(operand, seen) for operand in self.m.operands(value))
 
@@ -329,7 +335,7 @@ class Slots:
     # Values in a region
 
     def need(self, region, value):
-        """Returns a value in a region, which may not be the one where it is computed."""
+        """Returns a value for use in a region, which may have been computed in another region."""
         c = self.c
         if not self.lib.IsAInstruction(value):
             return value
@@ -340,17 +346,17 @@ class Slots:
             return value
         key = (region, value)
         if key not in self.imports:
-            self.imports[key] = self.bring(region, value)
+            self.imports[key] = self.import_value(region, value)
         return self.imports[key]
 
-    def bring(self, region, value):
+    def import_value(self, region, value):
         c, lib = self.c, self.lib
         marker = c.marker(value)
         if marker in THREAD:
             return region.index[THREAD.index(marker)]
         if lib.IsAAllocaInst(value):
-            return self.bring_memory(region, value)
-        if value not in self.cut_phis and marker is None and value not in self.slots and self.is_again(value):
+            return self.import_memory(region, value)
+        if value not in self.cut_phis and marker is None and value not in self.slots and self.is_rematerialized(value):
             operands = [self.need(region, operand) for operand in self.m.operands(value)]
             copy = lib.InstructionClone(value)
             self.before(region.import_end)
@@ -363,12 +369,13 @@ class Slots:
         return self.build("Trunc", loaded, self.m.i1) if lib.TypeOf(value) == self.m.i1 else loaded
 
     def place(self, region, value):
-        """Returns the slot of a value, and its type; the builder comes to stand at the end of the region's imports."""
+        """Returns the place of a value in its slot, and its type. The builder is then at the end of the region's
+        imports."""
         slot, kind, each = self.slot(value)
         self.before(region.import_end)
         return (self.element(kind, slot, region.wide_index) if each else slot), kind
 
-    def bring_memory(self, region, variable):
+    def import_memory(self, region, variable):
         if variable not in self.private:
             kind = self.lib.GetAllocatedType(variable)
             alignment, size = self.lib.GetAlignment(variable), self.lib.ABISizeOfType(self.m.layout, kind)

@@ -1,7 +1,8 @@
-"""Splits loads and stores of vectors of floats into those of their elements.
+"""Splits loads and stores of vectors of floating-point numbers into loads and stores of their elements.
 
-A function that returns a float2, such as make_float2, returns a vector of two floats, as the processor's calling convention
-says, and so the store of its result is one of a vector, once it is inlined.  LLVM makes no vectors of a loop that has vectors.
+A function that returns a float2, such as make_float2, returns a vector of two floats because of the processor's calling
+convention. After inlining, its result is therefore stored as a vector. LLVM does not vectorize a loop that already
+contains vectors.
 """
 
 from . import llvm
@@ -70,7 +71,7 @@ def element_size(module, kind):
 
 
 def inserted(module, value):
-    """Returns the elements that were put into a vector one by one, by their places."""
+    """Returns the elements that were inserted into a vector one by one, by their index."""
     elements = {}
     while module.lib.IsAInstruction(value) and module.opcode(value) == llvm.INSERT_ELEMENT:
         vector, element, where = module.operands(value)

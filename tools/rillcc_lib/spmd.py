@@ -1,8 +1,9 @@
-"""Makes functions that run blocks of one-thread programs: what rillcc does to a module between clang's two halves.
+"""Rewrites a module between the two halves of clang, from the program of one thread to functions that run the threads
+of a block.
 
-The module has, for each kernel, a function run_block, which is one thread's program after rill_ir_begin, and one
-run_thread, the same for a thread on a fiber; a table entry points to both.  Of each kernel that can be cut, run_block is
-rewritten and run_thread goes; of the others, run_block goes.
+For each kernel the module has two functions: run_block is the program of one thread after rill_ir_begin, and run_thread
+is the same program for a thread on a fiber. A table entry points to both. If a kernel can be cut, run_block is
+rewritten and run_thread is removed; otherwise run_block is removed.
 """
 
 import functools
@@ -28,18 +29,18 @@ from . import (
 )
 from .slots import MOST_THREADS
 
-# With more sync points than this, clang takes minutes to compile the loops between them.
+# With more synchronization points than this, clang takes minutes to compile the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
-# Functions of the C library that rill/device/host_math.h has, which vectorize.
+# Functions of the C library for which rill/device/host_math.h has functions that vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
 MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos atan atan2 sinh cosh tanh asinh acosh atanh cbrt
     hypot""".split()
 # Functions of the header that some kernels need.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
-COUNTS = "rill_sched_count"  # what borders.py comes to need
-# In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
+COUNTS = "rill_sched_count"  # borders.py may need this helper later
+# These passes precede the cut. They inline functions, turn variables into registers and unroll small loops.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
 
@@ -50,15 +51,15 @@ class Entry:
     name: str
     run_block: int
     run_thread: int
-    versions: list  # what runs a block: run_block, or those that it chooses from
+    versions: list  # the functions that run a block: run_block, or the versions from which it chooses
 
 
 class Rewriter:
     def __init__(self, library, module, fill):
         self.lib, self.m, self.fill = library, module, fill
-        self.arrays = {}  # kernel: the most bytes that its threads have in arrays
+        self.arrays = {}  # kernel: the largest size of its threads' arrays, in bytes
 
-    # What there is
+    # Contents of the module
 
     def entries(self):
         found = []
@@ -79,7 +80,7 @@ class Rewriter:
         return [function for function in map(self.m.function, names) if function]
 
     def callers(self, functions):
-        """Returns the functions that call one of these, or one that calls one, and so on."""
+        """Returns the functions that call one of these functions directly or indirectly."""
         found, work = set(), list(functions)
         while work:
             for user in self.m.users(work.pop()):
@@ -97,30 +98,30 @@ class Rewriter:
     # Before the cut
 
     def prepare(self, unroll=True):
-        """Inlines functions that need the thread's index or synchronize into the kernel."""
+        """Inlines functions that read the thread's index or synchronize into the kernels."""
         lib, m = self.lib, self.m
-        self.take_dynamic_shared()
-        self.take_mathematics()
+        self.replace_dynamic_shared()
+        self.replace_mathematics()
         conversions.narrow(m)
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
-        for function in (self.callers(self.markers()) | self.in_step_by_argument()) - kernels:
+        for function in (self.callers(self.markers()) | self.functions_in_lockstep()) - kernels:
             for name in ("noinline", "optnone"):
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
-        self.tell_ranges()
-        self.keep_what_kernels_need()
+        self.add_range_metadata()
+        self.internalize()
         self.drop_helpers(self.never_needed)
         if not unroll:
-            self.forget_loop_hints()
+            self.remove_loop_hints()
         m.run_passes(PREPARE, unroll)
         sums.restore(m)
         small_vectors.split(m)
         atomics.mark(m)
 
-    def tell_ranges(self):
-        """Tells LLVM that a thread's index is no negative number when it is an int: quotients and remainders of it are simpler."""
+    def add_range_metadata(self):
+        """Tells LLVM that a thread's index is not negative as an int, which makes its quotients and remainders simpler."""
         lib, m, kind = self.lib, self.m, self.lib.GetMDKindIDInContext(self.m.context, b"range", 5)
         ends = [lib.ValueAsMetadata(m.number(number)) for number in (0, MOST_THREADS)]
         node = lib.MetadataAsValue(m.context, lib.MDNodeInContext2(m.context, llvm.array(ends), len(ends)))
@@ -128,15 +129,15 @@ class Rewriter:
             for call in m.users(function):
                 lib.SetMetadata(call, kind, node)
 
-    def forget_loop_hints(self):
-        """Removes `#pragma unroll`, which is meant for GPUs and would be obeyed."""
+    def remove_loop_hints(self):
+        """Removes the hints of `#pragma unroll`, which are meant for GPUs and which LLVM would follow."""
         kind = self.lib.GetMDKindIDInContext(self.m.context, b"llvm.loop", 9)
         for function in self.m.functions():
             for block in self.m.blocks(function):
                 self.lib.SetMetadata(self.m.terminator(block), kind, None)
 
     def most_sync_points(self):
-        """Returns the largest number of sync points in one kernel."""
+        """Returns the largest number of synchronization points in one kernel."""
         counts = [0]
         for entry in self.entries():
             calls = [i for b in self.m.blocks(entry.run_block) for i in self.m.instructions(b) if self.lib.IsACallInst(i)]
@@ -144,8 +145,9 @@ class Rewriter:
             counts.append(sum(name in regions.SYNC_POINTS for name in names))
         return max(counts)
 
-    def keep_what_kernels_need(self):
-        """Removes functions that no kernel calls, since an image is called only through its table."""
+    def internalize(self):
+        """Gives all functions internal linkage, so that LLVM removes those that no kernel calls. An image is called
+        only through its table."""
         for function in self.m.functions():
             if self.lib.IsDeclaration(function) or self.lib.GetLinkage(function) == llvm.AVAILABLE_EXTERNALLY_LINKAGE:
                 continue
@@ -160,27 +162,28 @@ class Rewriter:
         helpers = {name for name in used if name.startswith(HELPERS) and unneeded(name)}
         self.m.set_used([name for name in used if name not in helpers])
         self.m.run_passes("globaldce")
-        # The others stay functions, whatever their callers: else a kernel's code would depend on who else calls them.
+        # The remaining helpers stay in the list of used functions, so that the code of a kernel does not depend on
+        # other callers.
         self.m.set_used([name for name in used if name not in helpers or self.m.function(name)])
 
     def never_needed(self, name):
-        """Returns whether no kernel of this source can come to need a helper, by what the source calls."""
+        """Returns whether no kernel of this source can need a helper, judging by what the source calls."""
         if name.startswith("rill_fiber_"):
             return not self.m.function(name.replace("rill_fiber_", "rill_ir_"))
-        return name.startswith("rill_sched_") and not self.threads_meet and name != COUNTS
+        return name.startswith("rill_sched_") and not self.threads_synchronize and name != COUNTS
 
     @functools.cached_property
-    def threads_meet(self):
+    def threads_synchronize(self):
         return any(map(self.m.function, regions.SYNC_POINTS)) or any(map(self.volatile_accesses, self.m.functions()))
 
-    def forget_level(self):
-        """Leaves it to the command that compiles the module for which level of the processor it does."""
+    def remove_level(self):
+        """Removes the processor's level from all functions, so that the command that compiles the module selects it."""
         for function in self.m.functions():
             for name in (b"target-cpu", b"target-features"):
                 self.lib.RemoveStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name))
 
-    def take_dynamic_shared(self):
-        """`extern __shared__ float tile[]` is the block's dynamic shared memory."""
+    def replace_dynamic_shared(self):
+        """Replaces variables such as `extern __shared__ float tile[]` by the block's dynamic shared memory."""
         m, lib = self.m, self.lib
         for function in m.functions():
             if m.name(function).startswith("_ZTH") and lib.IsDeclaration(function):
@@ -204,8 +207,8 @@ class Rewriter:
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
 
-    def take_mathematics(self):
-        """Calls rill's own functions, where the source calls the C library's or LLVM's."""
+    def replace_mathematics(self):
+        """Replaces functions of the C library and of LLVM by rill's own."""
         intrinsics = {name: "llvm.%s.f32" % name[:-1] for name in MATHEMATICS}
         intrinsics.update({name: "llvm.%s.f64" % name for name in MATHEMATICS_OF_DOUBLE})
         for name, intrinsic in intrinsics.items():
@@ -214,10 +217,10 @@ class Rewriter:
                 if own and self.m.function(other):
                     self.lib.ReplaceAllUsesWith(self.m.function(other), own)
 
-    # Warps in step
+    # Warps in lockstep
 
     def volatile_accesses(self, function):
-        """Loads and stores that say volatile, each with its pointer."""
+        """Returns the volatile loads and stores, each with its pointer."""
         found = []
         for block in self.m.blocks(function):
             for instruction in self.m.instructions(block):
@@ -226,8 +229,9 @@ class Rewriter:
                     found.append((instruction, self.lib.GetOperand(instruction, where)))
         return found
 
-    def in_step_by_argument(self):
-        """Functions with volatile accesses to memory that may not be their own, and those that call them."""
+    def functions_in_lockstep(self):
+        """Returns the functions with volatile accesses to memory that may not be their own, and the functions that call
+        these."""
         functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.may_share(f)]
         return set(functions) | self.callers(functions)
 
@@ -235,7 +239,8 @@ class Rewriter:
         return any(not self.is_private(pointer) for _, pointer in self.volatile_accesses(function))
 
     def is_private(self, pointer, seen=()):
-        """Returns whether a pointer is to memory on the thread's stack; it may itself be kept in a variable there."""
+        """Returns whether a pointer is to memory on the thread's stack. The pointer may itself be stored in a variable
+        there."""
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) == llvm.GEP:
             pointer = self.lib.GetOperand(pointer, 0)
         if self.lib.IsAAllocaInst(pointer) or pointer in seen:
@@ -248,7 +253,7 @@ class Rewriter:
         return bool(self.lib.IsAAllocaInst(variable)) and all(self.is_private(v, (*seen, pointer)) for v in values)
 
     def is_shared(self, pointer):
-        """Returns whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
+        """Returns whether a pointer may be to shared memory: to a thread-local variable, or to dynamic shared memory."""
         seen, work = set(), [pointer]
         while work:
             value = work.pop()
@@ -273,9 +278,10 @@ class Rewriter:
                 work += self.m.operands(value)[opcode == llvm.SELECT :]
         return False
 
-    def keep_in_step(self, kernel):
-        """Keeps the lanes of a warp together at volatile accesses, on which programs with warps in lockstep count: those to
-        shared memory; those to other memory, if lanes may tell each other something there by volatile stores."""
+    def mark_lockstep(self, kernel):
+        """Keeps the lanes of a warp together at volatile accesses, as programs for warps in lockstep expect. This
+        applies to accesses to shared memory, and if there are volatile stores, also to other memory that lanes may use
+        to communicate."""
         accesses = [(at, pointer) for at, pointer in self.volatile_accesses(kernel) if not self.is_private(pointer)]
         stored = any(self.m.opcode(at) == llvm.STORE for at, _ in accesses)
         places = [at for at, pointer in accesses if stored or self.is_shared(pointer)]
@@ -283,14 +289,14 @@ class Rewriter:
             return
         m, lib = self.m, self.lib
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
-        marker = m.function(regions.IN_STEP) or lib.AddFunction(m.handle, regions.IN_STEP.encode(), kind)
+        marker = m.function(regions.LOCKSTEP) or lib.AddFunction(m.handle, regions.LOCKSTEP.encode(), kind)
         builder = lib.CreateBuilderInContext(m.context)
         for place in places:
             lib.PositionBuilderBefore(builder, place)
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
         lib.DisposeBuilder(builder)
 
-    def kernels_apart(self):
+    def independent_kernels(self):
         """Returns the kernels whose blocks never wait for others."""
         blocks = apart.Blocks(self)
         return {entry.name for entry in self.entries() if blocks.never_wait(entry.versions)}
@@ -302,17 +308,17 @@ class Rewriter:
     def add_versions(self):
         makers = [versions.Versions(self.m, entry.run_block) for entry in self.entries()]
         try:
-            for step in "add", "add_borders":  # the second one comes after all passes of the first
+            for step in "add", "add_borders":  # the passes of the first step must precede the second step
                 for maker in makers:
                     getattr(maker, step)()
         finally:
             for maker in makers:
                 maker.close()
 
-    # After it
+    # The cut
 
     def address_taken(self, functions):
-        """Returns whether one of these may be called by a pointer."""
+        """Returns one of the functions that may be called through a pointer, or None."""
         for function in functions:
             for user in self.m.users(function):
                 if not self.lib.IsACallInst(user) or self.m.callee(user) != function:
@@ -320,7 +326,7 @@ class Rewriter:
         return None
 
     def is_service(self, call):
-        """Returns whether a call by a pointer is one of the backend's, for which `rill_services` has the pointer."""
+        """Returns whether an indirect call is of a function of the backend, whose pointer is in `rill_services`."""
         value = self.lib.GetCalledValue(call)
         for _ in range(8):
             if self.m.name(value).endswith("rill_services"):
@@ -337,29 +343,30 @@ class Rewriter:
                     continue
                 callee = self.m.callee(instruction)
                 if callee in syncing_functions:
-                    raise regions.Refused('"%s" cannot be made a part of it: it calls itself' % stacks.readable(self.m.name(callee)))
+                    raise regions.Refused('"%s" calls itself, so it cannot be inlined into the kernel' % stacks.readable(self.m.name(callee)))
                 if callee or self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
                     continue
                 if not self.is_service(instruction):
                     taken = self.address_taken(syncing_functions)
                     if taken:
-                        raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
+                        raise regions.Refused('it may call "%s" through a pointer' % stacks.readable(self.m.name(taken)))
         finder = regions.Finder(self.m, kernel, self.fill)
         try:
             finder.find()
             writer = threads.Writer(finder)
             writer.write()
-            if not finder.meets:
+            if not finder.synchronizes:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
-                raise regions.Refused("the loops that rillcc made of it are wrong, which is a mistake of rillcc")
+                raise regions.Refused("LLVM finds an error in the loops that rillcc made of it, which is a bug in rillcc")
             return finder, writer
         finally:
             finder.close()
 
     def widen(self, kernel):
-        """With AVX-512, clang takes vectors of half the width.  Mathematics gains a third by the full one; rows of shared
-        memory and shuffles, which have more loads and stores than that, lose it again."""
+        """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions gain a
+        third. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep the
+        default."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))
         self.lib.AddAttributeAtIndex(kernel, llvm.FUNCTION_INDEX, wide)
@@ -369,14 +376,14 @@ class Rewriter:
         self.lib.DeleteFunction(function)
 
     def cut_all(self, entry, syncing):
-        """Cuts the versions of a kernel; returns a note on how it runs, and the most bytes that its threads have in
-        arrays."""
+        """Cuts the versions of a kernel; returns a note on how it runs, and the largest size of its threads' arrays in
+        bytes."""
         finder, writer = self.cut(entry.versions[0], syncing)
-        note = "loops between barriers" if finder.meets else "a loop over the threads"
+        note = "loops between barriers" if finder.synchronizes else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
         for version in entry.versions[1:]:
             at_borders = self.m.has_text_attribute(version, regions.BORDERS)
-            gains = not (at_borders and has_rows)  # which are faster
+            gains = not (at_borders and has_rows)  # loops over rows are faster
             if gains:
                 finder, writer = self.cut(version, syncing)
                 most = max(most, writer.most_bytes())
@@ -391,15 +398,16 @@ class Rewriter:
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
 
     def interchanged(self, entry):
-        """Returns the cuts in loops of a kernel whose threads go innermost."""
+        """Returns the cuts in a kernel's interchanged loops."""
         marker = self.m.function(regions.INTERCHANGE)
         calls = self.m.users(marker) if marker else []
         return [i for i in calls if self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(i)) in entry.versions]
 
     def rewrite(self, refused, as_written):
-        """Cuts all kernels but those of `refused`, a dictionary of names, to which those are added that cannot be: then
-        the module is spoilt.  A kernel of which a thread would keep too much from one round of a loop to the next is added
-        to `as_written` first, whose loops stay as they are.  Gives a note for each kernel."""
+        """Cuts all kernels except those in `refused`, and returns a note for each kernel. If a kernel cannot be cut,
+        returns None; the module is then unusable, and the caller has to start again. A kernel with interchanged loops
+        is first added to `as_written`, which disables the interchange, because a thread may keep too much between
+        iterations. Any other kernel is added to `refused` with the reason."""
         notes = {}
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread, *entry.versions)}
         syncing = self.callers(self.markers()) - kernels
@@ -430,11 +438,11 @@ class Rewriter:
 
 
 def rewrite(library, source, output, fibers, options, any_level=False):
-    """Rewrites the bitcode of one file into another; returns a note for each kernel on how it runs, the most bytes that
-    its threads have in arrays on the stack, and the names of those whose blocks never wait for others, as far as they
-    do not all run on fibers.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
-    options.fill, the arrays are filled with a pattern first, with options.check accesses tell their variables; with
-    `any_level`, the output can be compiled for any level."""
+    """Rewrites the bitcode of one file into another. Returns a note for each kernel on how it runs, the largest size of
+    its threads' arrays in bytes, and the names of the kernels whose blocks never wait for others. If `fibers` is a
+    reason, all kernels run on fibers and nothing is inlined. With options.fill, the arrays are first filled with a
+    pattern. With options.check, calls in front of accesses name their variables. With `any_level`, the output can be
+    compiled for any level of the processor."""
     prepared = output + ".prepared"
     never_wait: set = set()
     for unroll in () if fibers else (True, False):
@@ -444,9 +452,9 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
-            never_wait = rewriter.kernels_apart()
+            never_wait = rewriter.independent_kernels()
             for entry in rewriter.entries():
-                rewriter.keep_in_step(entry.run_block)
+                rewriter.mark_lockstep(entry.run_block)
             rewriter.interchange()
             rewriter.add_versions()
             module.write(prepared)
@@ -459,10 +467,10 @@ def rewrite(library, source, output, fibers, options, any_level=False):
         try:
             rewriter = Rewriter(library, module, options.fill)
             if fibers:
-                rewriter.take_dynamic_shared()
-                rewriter.take_mathematics()
+                rewriter.replace_dynamic_shared()
+                rewriter.replace_mathematics()
                 conversions.narrow(module)
-                rewriter.keep_what_kernels_need()
+                rewriter.internalize()
                 if options.check:
                     bounds.Bounds(module).add()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
@@ -473,7 +481,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 divisions.Divisions(module).replace()
                 rewriter.drop_helpers()
                 if any_level:
-                    rewriter.forget_level()
+                    rewriter.remove_level()
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)

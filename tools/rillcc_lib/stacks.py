@@ -1,10 +1,11 @@
-"""How much stack each kernel needs on the cpu: what the compiler says of each function, along the calls between them.
+"""Computes how much stack each kernel needs on the CPU, from the frame sizes that the compiler reports and the call
+graph.
 
-The sizes are those of -fstack-usage (clang) or -fcallgraph-info=su (gcc, whose other list does not have the names that
-the linker sees).  The call graph is read from the assembly, which has one form for both: a function needs its own frame and
-the most that one of those needs which it calls or takes the address of.  What a call through a pointer comes to, when
-the pointer is not seen there, and what functions of other libraries need, is what RESERVE is for; the stack's guard
-stops the rest.
+The frame sizes come from -fstack-usage (clang) or -fcallgraph-info=su (gcc, because its -fstack-usage does not print
+the names that the linker sees). The call graph is read from the assembly, which has the same form for both compilers. A
+function needs its own frame and the largest need of the functions that it calls or whose address it takes. RESERVE
+covers functions of other libraries and calls through pointers whose targets are not visible. If they need more, the
+guard page of the stack stops them.
 """
 
 import re
@@ -12,24 +13,24 @@ import re
 from .errors import RillccError
 
 LIMIT = 8 << 20
-# Of rill/device/cpu_image.h; the version is the least that has what an image says.
+# The constants of rill/device/cpu_image.h. An image has the lowest version that includes all of its features.
 MAGIC, VERSION, CHECKED_VERSION, FACTS_VERSION, CHECKS = 0x43504C52, 4, 9, 8, 1
-RESERVE = 16 << 10  # for the C library's functions, and rill's own
-FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
+RESERVE = 16 << 10  # for functions of the C library and of rill
+FRAME = 128  # not included in the reported sizes: return addresses, saved registers, alignment
 
 GCC_NODE = re.compile(r'^node: \{ title: "(?:[^":]*:)?([\w.$]+)" label: "([^"]*)\\n(\d+) bytes \(([\w,]+)\)', re.M)
 CLANG_LINE = re.compile(r"^.*:([\w.$]+)\t(\d+)\t(\S+)$", re.M)
 FUNCTION = re.compile(r"^\s*\.type\s+([\w.$]+),\s*[@%]function", re.M)
-ALIAS = re.compile(r"^\s*\.set\s+([\w.$]+),\s*([\w.$]+)\s*$", re.M)  # of functions that are alike, for one
+ALIAS = re.compile(r"^\s*\.set\s+([\w.$]+),\s*([\w.$]+)\s*$", re.M)  # another name of a function, after identical functions were merged
 OBJECT_SIZE = re.compile(r"^\s*\.size\s+([\w.$]+),\s*(\d+)\s*$", re.M)
 LABEL = re.compile(r'"?([\w.$]+)"?:')
 SECTION = re.compile(r"\s*\.(text|data|bss|section\s+\"?([\w.$-]+))")
 CALL = re.compile(r"\s+(?:callq?|bl)\s+\*?([\w.$]+)")
 ENTRY = re.compile(r'^"?[\w.$]*?rill_entry_([\w.$]+)"?:', re.M)
 WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
-NO_REFERENCE = re.compile(r"\s*\.(?!quad|xword|8byte|long|word|4byte)")  # directives but those of data
+NO_REFERENCE = re.compile(r"\s*\.(?!quad|xword|8byte|long|word|4byte)")  # all directives except those that define data
 
-# rill_cpu_image_table, with the kernels that noted themselves in a section (rill/device/host_kernels.h).
+# rill_cpu_image_table; a section lists the kernels, which register themselves there (rill/device/host_kernels.h).
 IMAGE = """
 \t.hidden __start_rill_kernels
 \t.section .data.rel.ro.rill_image,"aw"
@@ -60,11 +61,11 @@ class Symbol:
         self.bounded = True
         self.text = ""
         self.calls = set()
-        self.uses = set()  # calls among them
+        self.uses = set()  # all references, including calls
 
 
 def read(assembly, sizes):
-    """Returns the symbols of a program by their names."""
+    """Returns the symbols of a program by name."""
     functions = set(FUNCTION.findall(assembly))
     aliases = dict(ALIAS.findall(assembly))
     symbols = {}
@@ -93,17 +94,17 @@ def read(assembly, sizes):
 
 
 def function_of(name):
-    """Returns the name of a function of which this may be the part that seldom runs."""
+    """Returns the name of the function to which a symbol belongs: the symbol may be its cold part."""
     return re.sub(r"\.cold(\.\d+)?$", "", name)
 
 
 def say(name, symbol):
-    """Returns a function's name as its author wrote it, as far as it can be known."""
+    """Returns a function's name as in the source, if it is known."""
     return symbol.text if symbol.text.endswith(")") else readable(name)
 
 
 def readable(name):
-    """Returns the names in a mangled one."""
+    """Returns the names in a mangled name, separated by "::"."""
     return "::".join(names_and_rest(name)[0]) or name
 
 
@@ -113,7 +114,8 @@ def is_instance(name):
 
 
 def names_and_rest(name):
-    """Returns the names in a mangled one, and what comes after; what follows one that is in no namespace are types."""
+    """Returns the names in a mangled name, and the text after them. After a name that is in no namespace, this text
+    consists of types."""
     parts, nested = [], name.startswith("_ZN")
     rest = re.sub(r"^_ZN?[KL]*", "", name)
     while (nested or not parts) and (match := re.match(r"(\d+)", rest)):
@@ -124,7 +126,7 @@ def names_and_rest(name):
 
 
 def components(symbols, root):
-    """Lists of symbols that reach each other, those that others use first, of all that `root` reaches (Tarjan)."""
+    """Returns the strongly connected components of the symbols that `root` reaches, callees first (Tarjan's algorithm)."""
     numbers, low, waiting, found = {}, {}, [], []
     work = [(root, iter(sorted(symbols[root].uses)))]
     numbers[root] = low[root] = 0
@@ -151,7 +153,7 @@ def components(symbols, root):
 
 
 def need(symbols, root, kernel):
-    """Returns the bytes that a form of a kernel needs; refuses what has no bound."""
+    """Returns the bytes of stack that a function of a kernel needs; refuses the kernel if they have no bound."""
 
     def refuse(name, why):
         where = "" if name == root else 'function "%s": ' % say(name, symbols[name])
@@ -161,31 +163,31 @@ def need(symbols, root, kernel):
     for group in components(symbols, root):
         for name in group:
             if not symbols[name].bounded:
-                refuse(name, "its stack frame has no bound: alloca, or an array whose size is known at run time only")
+                refuse(name, "its stack frame has no bound, because of alloca or an array whose size is known only at run time")
             if any(called in group for called in symbols[name].calls):
-                refuse(name, "it calls itself, maybe through others: how much stack that takes is not known")
+                refuse(name, "it calls itself, possibly through other functions, so its need of stack has no bound")
         below = [needs[used] for name in group for used in symbols[name].uses if used not in group]
         total = sum(symbols[name].size for name in group) + max(below, default=0)
         needs.update(dict.fromkeys(group, total))
     if needs[root] + RESERVE > LIMIT:
-        refuse(root, "it needs %d bytes of stack, %d are the most: an array of its own is too large"
+        refuse(root, "it needs %d bytes of stack, and the limit is %d: one of its arrays is too large"
                % (needs[root] + RESERVE, LIMIT))
     return needs[root] + RESERVE
 
 
 def refuse_recursion(symbols, kernel):
-    """Refuses recursion in kernels that are not compiled for the cpu: GPUs have little stack, and the need of a call is
-    also unknown there."""
+    """Refuses recursion in kernels that are not compiled for the CPU. GPUs have little stack, and the depth of the
+    recursion is unknown there too."""
     for form in find_forms(symbols, kernel):
         for group in components(symbols, form):
             for name in group:
                 if any(called in group for called in symbols[name].calls):
-                    text = 'kernel "%s": function "%s": it calls itself, maybe through others: kernels have no recursion'
+                    text = 'kernel "%s": function "%s" calls itself, possibly through other functions: kernels do not support recursion'
                     raise RillccError(text % (kernel.name, say(name, symbols[name])), kernel.file, kernel.line)
 
 
 def body_of(kernel):
-    """The parts of mangled names that all functions have which rill's headers define for a kernel."""
+    """Returns the part that is common to the mangled names of all functions that rill's headers define for a kernel."""
     return "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
 
 
@@ -195,17 +197,17 @@ def functions_of(names, kernel):
 
 
 def find_forms(symbols, kernel):
-    """Returns the functions that the library may call for a kernel: for whole blocks, if there is such a one."""
+    """Returns the functions that the library may call for a kernel: those for complete blocks, if there are any."""
     names = [name for name in functions_of(symbols, kernel) if symbols[name].is_function]
     blocks = [name for name in names if re.search(r"\drun_block(?![a-z_])", name)]
     return blocks or [name for name in names if "10run_thread" in name]
 
 
 def table(kernels, assembly, sizes, arrays=None, apart=()):
-    """Assembly for the table of the stack that each kernel needs, in the order of the image's table; nothing if the compiler
-    does not tell sizes; then the table of the image.  `arrays` has the bytes of the arrays that rillcc gave the threads of a
-    block of some kernels, which the compiler does not count; `apart`, the kernels whose blocks never wait for others.
-    rill/device/cpu_image.h says how it is read."""
+    """Returns assembly with the stack sizes of all kernels, in the order of the image's table, followed by the image's
+    table. The stack sizes are left out if the compiler does not report frame sizes. `arrays` has the bytes of the
+    arrays that rillcc allocates for the threads of a block, which the compiler does not count. `apart` names the
+    kernels whose blocks never wait for others. rill/device/cpu_image.h describes the format."""
     symbols = read(assembly, sizes)
     names = ENTRY.findall(assembly)
     if all(symbol.size == 0 for symbol in symbols.values()):
@@ -223,7 +225,8 @@ def table(kernels, assembly, sizes, arrays=None, apart=()):
 
 
 def variables(assembly):
-    """Returns (name, size) of the variables that the host may ask for: those of the source, not static, not constant."""
+    """Returns (name, size) of each variable that the host may look up: variables of the source that are neither static
+    nor constant."""
     sizes = dict(OBJECT_SIZE.findall(assembly))
     found, section = [], ""
     for line in assembly.splitlines():
@@ -238,8 +241,8 @@ def variables(assembly):
 
 
 def image(assembly, kernels, stacks, apart):
-    """Returns the table of the image, the list of its variables, and the facts of its kernels, given by their names in
-    order."""
+    """Returns the list of the image's variables, the facts about its kernels, and the image's table. `kernels` has the
+    names of the kernels in order."""
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)

@@ -1,6 +1,7 @@
-"""`static` before kernels and before __constant__ and __device__ variables.  The host finds these by name, with CUDA's
-runtime as here, but of the compilers only nvcc keeps the names.  Where a source has such a word, all compilers get copies
-of its files in which it is blank.  Lines and columns stay, and #line has messages and debuggers name the files."""
+"""Removes `static` before kernels and before __constant__ and __device__ variables, which the host finds by name, as
+with CUDA's runtime. Only nvcc keeps the names of static functions and variables. If a source contains such a `static`,
+all compilers read copies of its files in which spaces replace the word. Lines and columns do not change, and #line
+directives make messages and debuggers name the original files."""
 
 import os
 import re
@@ -14,23 +15,23 @@ TOKEN = re.compile(
 WORD = re.compile(r"\bstatic\b")
 SPACE_OF_MEMORY = re.compile(r"\b__(?:constant|device|global|managed)__")
 TRANSPARENT = re.compile(r"(?:\bnamespace\b[^;=(){}]*|\bextern\s*\"C(?:\+\+)?\"\s*)$")
-CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)")  # #ifdef, #else ... too
+CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)")  # also #ifdef, #else and so on
 INSIDE = re.compile(r"\[[^][]*\]")
 WITH_BRACKETS = re.compile(r"\b(?:__attribute__|__declspec|alignas|__align__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 
 def wanted(head):
-    """Returns whether a declaration, up to its body or value, is of something that the host may ask for by name."""
+    """Returns whether a declaration, up to its body or value, declares something that the host may look up by name."""
     if re.search(r"__global__|__constant__", head):
         return True
-    return "(" not in INSIDE.sub(" ", WITH_BRACKETS.sub(" ", head))  # else a __device__ function
+    return "(" not in INSIDE.sub(" ", WITH_BRACKETS.sub(" ", head))  # otherwise a __device__ function
 
 
 def places(text):
-    """Where the word stands that is to go, outside functions and classes."""
+    """Returns the positions of the words `static` to be removed, outside functions and classes."""
     found, depth, transparent = [], 0, []
     head, pieces, position = 0, [], 0
-    conditions = []  # what was open at each #if: its parts may open the same brace
+    conditions = []  # the open braces at each #if: all of its branches may open the same brace
 
     def end_of_head():
         code = "".join(pieces)
@@ -42,7 +43,7 @@ def places(text):
         pieces.append(text[position : token.start()])
         position, what = token.end(), token.group(0)
         if what[0] not in "{};":
-            # Comments, directives and strings, but for that of extern "C", are as if they were blank.
+            # Comments, directives and strings count as blanks, except the string of extern "C".
             pieces.append(what if what in ('"C"', '"C++"') else " " * len(what))
             condition = CONDITION.match(what)
             if condition and condition.group(1) == "if":
@@ -68,7 +69,7 @@ def places(text):
 
 
 def without(text):
-    """Returns the text without the word where the host would miss the name."""
+    """Returns the text without `static` wherever the host would miss the name."""
     if not WORD.search(text) or not SPACE_OF_MEMORY.search(text):
         return text
     for place in places(text):
@@ -77,15 +78,15 @@ def without(text):
 
 
 class Copies:
-    """Copies of a source's files in a folder, under their own paths, so that they find each other."""
+    """Copies of a source's files in a folder, under their own paths, so that they can include each other."""
 
-    OWN = ".rillcc"  # a file by which a run that was ended early is known
+    OWN = ".rillcc"  # a file that identifies the folder of a run that was interrupted
 
     def __init__(self, folder):
         self.folder = folder
         self.made = False
         self.originals = {}
-        self.folders = []  # where the files lie that were copied
+        self.folders = []  # folders of the copied files
 
     def of(self, path):
         return self.folder + os.path.abspath(path)
@@ -94,7 +95,7 @@ class Copies:
         return self.originals.get(path, path)
 
     def make(self, files, read, always=False):
-        """Copies all `files` if there is such a word in one of them, or always."""
+        """Copies all `files` if one of them contains such a `static`, or if `always` is true."""
         texts = {path: read(path) for path in files}
         changed = {path: without(text) for path, text in texts.items()}
         if changed == texts and not always:
@@ -123,8 +124,8 @@ class Copies:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def include_flags(self, flags):
-        """Returns the -I of a command with the copies before the originals; at the end the files' own folders, for what
-        only some compilers include."""
+        """Returns the flags, in which each -I is preceded by an -I of the folder with the copies. The files' own
+        folders are added at the end, for files that only some compilers include."""
         result, flags = [], iter(flags)
         for flag in flags:
             if flag == "-I":

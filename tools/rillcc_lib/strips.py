@@ -1,12 +1,13 @@
-"""Regions that one warp goes through before the next one does.
+"""Emits groups of regions that one warp executes completely before the next warp starts.
 
-In blocks whose rows are whole warps, the lanes of a warp are counted from 0 to 31: what only these regions use is in arrays
-of 32 elements, which LLVM makes registers of.  The regions of a group follow one another by functions of the warp, or by
-cuts where nobody waits, which may be those of a loop (interchange.py): then its sums stay in registers all the time.  All
-regions are emitted in two versions, since the originals are for blocks of other shapes.
+This is done for blocks whose rows consist of whole warps. The lanes of a warp are counted from 0 to 31, and a value
+that only the regions of a group use is kept in an array of 32 elements, which LLVM turns into registers. The regions of
+a group are separated by warp functions, or by cuts without waiting. Such a cut may belong to an interchanged loop
+(interchange.py), whose sums then stay in registers from one iteration to the next. All regions are emitted in two
+versions, because blocks of other shapes execute the originals.
 
-A group is entered at its first region only.  Where its regions lead to another one, the next warp begins; the last one goes
-there.
+A group is entered only at its first region. When a warp reaches a region outside the group, the next warp starts. The
+last warp leaves the group.
 """
 
 from dataclasses import dataclass, field
@@ -25,18 +26,18 @@ QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM:
 
 @dataclass(eq=False)
 class Group:
-    regions: list  # the first one is where it is entered
-    following: dict = field(default_factory=dict)  # region: the one that begins with a function of the warp after it
+    regions: list  # the group is entered at the first one
+    following: dict = field(default_factory=dict)  # maps a region to the region that begins with the warp function after it
 
     def head(self):
         return self.regions[0]
 
 
 class Strips(Lanes):
-    # Which regions
+    # Choice of regions
 
     def find_groups(self):
-        """Finds the groups. Their effects must not depend on the order of warps."""
+        """Finds the groups, whose effects must not depend on the order of warps."""
         self.groups, taken = [], set()
         graph = {region: region.exits for region in self.regions}
         order = list(reversed(flow.postorder(graph, self.regions[0])))
@@ -52,9 +53,10 @@ class Strips(Lanes):
                 taken |= inside
 
     def has_loop(self, group):
-        """Returns whether a loop whose threads go innermost is in a group as a whole, and is better there.  Where it
-        stores, LLVM compares the places of all accesses each time, which takes as long for the threads of a warp as for
-        those of a row."""
+        """Returns whether a group contains a complete interchanged loop that gains from being in the group. A loop that
+        contains stores gains only if something in the group depends on the warp or the lane: LLVM compares the
+        addresses of all accesses in each execution of the loop, which takes as long for the threads of a warp as for
+        the threads of a row."""
         inside = set(group.regions[1:])
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
@@ -77,7 +79,7 @@ class Strips(Lanes):
         return number is not None and self.divides_by_warps(opcode, number)
 
     def find_inside(self, head, graph, taken):
-        """Returns the regions that can be in a group with the first one."""
+        """Returns the regions that can form a group that begins with `head`."""
         found = {head}
         work = [head]
         while work:
@@ -102,7 +104,7 @@ class Strips(Lanes):
         return self.is_linked(region, other)
 
     def is_linked(self, region, other):
-        """Returns whether a region begins with a function of the warp and is reached from another one alone."""
+        """Returns whether `other` begins with a warp function and can be reached only from `region`."""
         if not self.is_link(other) or self.befores[other] != [region] or self.m.phis(other.entry):
             return False
         return not region.scalar and not other.scalar and len(region.exits) == 1 and not region.ends
@@ -111,14 +113,14 @@ class Strips(Lanes):
         return region.sync is not None and region.uniform and region.waits in (WARP, WARP_ANY)
 
     def note_acts(self):
-        """What is needed of the groups' syncs when these are gone."""
+        """Stores the arguments of the groups' synchronization points before clean() erases these calls."""
         links = [region.sync for group in self.groups for region in group.following.values()]
         links += [group.head().sync for group in self.groups if self.acts_by_warps(group.head())]
         self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
 
     def acts_by_warps(self, region):
-        """Returns whether a group of regions does what the sync before it is for: a barrier's is done for the whole block
-        first."""
+        """Returns whether a group itself performs the warp function before its first region. A barrier is performed for
+        the whole block before the group is entered."""
         return any(group.head() is region for group in self.groups) and self.is_link(region) and not region.scalar
 
     def fits(self, region):
@@ -139,22 +141,22 @@ class Strips(Lanes):
             return bool(self.c.marker(instruction)) or self.c.is_pure_call(instruction) or self.is_lifetime(instruction)
         return opcode in PURE or opcode in DIVISIONS or opcode in (llvm.PHI, llvm.BR, llvm.SWITCH, llvm.RET)
 
-    # The second way through them
+    # The warp version
 
     def add_warps(self):
         graph = {block: self.m.successors(block) for block in self.m.blocks(self.function)}
-        self.owners = []  # a slot of which warps have their own, the blocks that use it, and the other users
-        # Before find_own: these use the slots of other groups.
+        self.owners = []  # (slot that each warp has for itself, blocks that use it, other instructions that use it)
+        # This precedes find_own(), because it uses slots that other groups share.
         heads = [self.add_general(group) for group in self.groups]
         for group, (choice, general) in zip(self.groups, heads):
             self.add_group(group, choice, general, graph)
         for slot, blocks, others in self.owners:
             used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
-            require(others.issuperset(used), "that only one group of regions uses a warp's own values")
+            require(others.issuperset(used), "only one group of regions uses a warp's own values")
 
     def add_general(self, group):
-        """Makes the block that chooses a way through a group's regions, and that where the way for blocks of other shapes
-        begins."""
+        """Makes the block that selects a version of a group. Returns this block and the first block of the general
+        version."""
         first = group.head()
         if first.scalar:
             choice = self.new_block("")
@@ -173,8 +175,8 @@ class Strips(Lanes):
         return first.head, general
 
     def add_group(self, group, choice, general, graph):
-        """Puts a loop over warps in front of a group's regions, for blocks whose rows are whole warps and of whose warps none
-        has ended in part."""
+        """Adds a loop over warps in front of a group's regions. Blocks use it if their rows consist of whole warps, and
+        if in each warp either all threads have ended or none has."""
         m, lib = self.m, self.lib
         size_x, size_y, _ = self.c.size
         loops = [r for r in group.regions if not r.scalar]
@@ -250,7 +252,7 @@ class Strips(Lanes):
             lib.AddIncoming(phi, llvm.array([first_one, following]), llvm.array([warps, latch]), 2)
 
     def copy_way(self, first, graph):
-        """Copies the blocks by which all threads go on from one region to others."""
+        """Copies the blocks through which all threads go from one region to the next ones."""
         m = self.m
         stop = ({region.head for region in self.regions} | {self.ended}) - {first}
         found = flow.reachable(graph, [first], stop) - stop
@@ -261,7 +263,7 @@ class Strips(Lanes):
         return {block: copies[block] for block in found}
 
     def leave_last(self, region, group, copies, more, latch):
-        """Lets only the last warp leave a group from a region that is executed once."""
+        """Redirects the exits of a region that is executed once: only the last warp leaves the group through them."""
         for way, target in region.leaves.items():
             if target in group.regions[1:]:
                 continue
@@ -273,10 +275,12 @@ class Strips(Lanes):
                     self.m.redirect(block, copies[way], check)
 
     def find_own(self, blocks, group):
-        """The slots that nobody else uses: there a warp's values are enough, which LLVM keeps in registers.  What a group's
-        first region begins with comes from outside."""
+        """Finds the slots that only this group uses. An array for one warp replaces such a slot, and LLVM keeps it in
+        registers. The slots of phis at the group's entry are excluded, because their values are stored outside the
+        group."""
         self.own.clear()
-        # The group does these shuffles itself; one before a region that is executed once is done for the whole block.
+        # The group itself performs these shuffles. A shuffle before a region that is executed once is performed for the
+        # whole block.
         shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
         others = {call for shuffle in shuffles for call in self.acted.get(shuffle, ())}
         for value, (slot, kind, each) in self.slots.items():
@@ -287,11 +291,13 @@ class Strips(Lanes):
                 self.owners.append((slot, blocks, others))
 
     def seen_of(self, group):
-        """Of a group of which only threads with low indices do anything that others can see, as a sum by the first warp: the
-        name of the index, and what is above all of these.  None of others."""
+        """Returns the name of an index and an exclusive upper bound if, in this group, only threads whose index is
+        below this bound have effects that are visible outside the group, as in a sum by the first warp. Returns None
+        for any other group."""
         if any(region.scalar for region in group.regions) or len(group.following) != len(group.regions) - 1:
             return None
-        if any(self.slot(r.sync)[0] not in self.own for r in group.regions if r.sync in self.slots):  # what all lanes are given
+        # All lanes receive the result of such a warp function.
+        if any(self.slot(r.sync)[0] not in self.own for r in group.regions if r.sync in self.slots):
             return None
         few = [region.few for region in group.regions if self.is_seen(region)]
         names = {some.index for some in few if some}
@@ -306,8 +312,9 @@ class Strips(Lanes):
         return self.stores(region) or any(self.slot(value)[0] not in self.own for value in kept)
 
     def copy_loop(self, region, blocks, graph, place, wide):
-        """Copies what a thread does, up to the latch, for the lanes of the warp whose first one is at `place`; the builder
-        stands in front, and comes to stand after it."""
+        """Copies the body of a region's loop over the threads, up to the latch, into a loop over the lanes of the warp
+        whose first thread is at `place`. The builder moves from the block in front of the new loop to the block after
+        it."""
         m, lib, rows = self.m, self.lib, region.rows
         before = lib.GetInsertBlock(self.builder)
         copies = {block: self.new_block("") for block in blocks}
@@ -376,8 +383,8 @@ class Strips(Lanes):
     # Numbers of warps and lanes
 
     def of_lane(self, region, value, place, lane):
-        """Builds a quotient or a remainder of a thread's index so that it shows what it is: the same for all lanes of a warp,
-        or that and the lane.  None of anything else."""
+        """Builds a quotient or remainder of a thread's index in a form that shows LLVM that it is the same for all
+        lanes of a warp, or the sum of such a value and the lane. Returns None for any other value."""
         m, opcode, kind = self.m, self.m.opcode(value), self.lib.TypeOf(value)
         if opcode in EXTENSIONS and kind == m.i64 and self.lib.TypeOf(self.lib.GetOperand(value, 0)) == m.i32:
             return self.widen(region, self.lib.GetOperand(value, 0), opcode, place, lane)
@@ -386,7 +393,7 @@ class Strips(Lanes):
         of, by = m.operands(value)
         number = m.constant(by)
         shows = opcode == llvm.ADD or self.is_about_warps(value)
-        if opcode == llvm.SDIV:  # which rounds up below 0
+        if opcode == llvm.SDIV:  # rounds toward zero, so negative quotients are rounded up
             shows = shows and self.require_positive(region, of)
         first = self.first_of_warp(region, value if opcode == llvm.ADD else of, place) if shows else None
         if not first:
@@ -400,8 +407,9 @@ class Strips(Lanes):
         return first
 
     def widen(self, region, value, extension, place, lane):
-        """Builds what a number of 32 bits is in 64, as a sum in which the lane is by itself: LLVM forgets of sums that it
-        puts in another order that they do not wrap.  None if there is no lane in it."""
+        """Builds the extension of a 32-bit number to 64 bits as a sum that has the lane as a separate term, because
+        LLVM drops the no-wrap flags of sums that it reassociates. Returns None if the number does not depend on the
+        lane."""
         m, flag = self.m, "nsw" if extension == llvm.SEXT else "nuw"
         first = self.first_of_warp(region, value, place)
         if first:
@@ -415,8 +423,8 @@ class Strips(Lanes):
         return self.build("Add", *terms)
 
     def require_positive(self, region, value):
-        """Lets blocks go the general way in which a sum of a thread's index is negative; returns whether that can be said
-        before the threads start."""
+        """Makes blocks use the general version if a sum with a thread's index may be negative there. Returns whether
+        the sign of the sum can be computed before the threads start."""
         m, before = self.m, self.lib.GetInsertBlock(self.builder)
         self.before(self.choice)
         least = self.before_threads(region, value) if self.lib.TypeOf(value) == m.i32 else None
@@ -429,8 +437,8 @@ class Strips(Lanes):
         return bool(least)
 
     def before_threads(self, region, value, is_term=True):
-        """Builds a sum of what is known before the threads start and of a thread's index, for the index 0; None of others, such
-        as a multiple of the index."""
+        """Builds the value that a sum of a thread's index and of values known before the threads start has for index 0.
+        Returns None for any other value, such as a multiple of the index."""
         if value in (region.index[0], region.index[3]):
             return self.m.number(0) if is_term else None
         if not self.lib.IsAInstruction(value) or value in self.c.prologue:
@@ -443,13 +451,15 @@ class Strips(Lanes):
         return self.build(names[self.m.opcode(value)], *operands) if all(operands) else None
 
     def divides_by_warps(self, opcode, number):
-        """Returns whether a quotient or remainder by a number is the same for all lanes of a warp, or that and the lane."""
+        """Returns whether a quotient or remainder by this number is the same for all lanes of a warp, or the sum of
+        such a value and the lane."""
         if opcode == llvm.AND:
             return number % LANES == LANES - 1
         return number >= 5 if opcode in (llvm.LSHR, llvm.ASHR) else number > 0 and number % LANES == 0
 
     def first_of_warp(self, region, value, place):
-        """Builds what a value is for the first lane of the warp, a multiple of 32, if the next lanes have the next numbers."""
+        """Builds the value for the first lane of the warp, if it is a multiple of 32 there and grows by one with each
+        lane. Returns None for any other value."""
         x, _, _, t = place
         if value in (region.index[0], region.index[3]):
             return x if value == region.index[0] else t
@@ -465,7 +475,7 @@ class Strips(Lanes):
         return None
 
     def is_of_warps(self, value):
-        """Returns whether a value is a multiple of 32 in blocks whose rows are whole warps."""
+        """Returns whether a value is a multiple of 32 in blocks whose rows consist of whole warps."""
         if value == self.c.size[0]:
             return True
         if not self.lib.IsAInstruction(value):

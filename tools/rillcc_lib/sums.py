@@ -1,13 +1,15 @@
-"""Sums that LLVM writes as `or`, because no bit is in both numbers, as in `blockIdx.x * 4096 + threadIdx.x`.
+"""Restores sums that LLVM has replaced by `or` because the two numbers have no common bits, as in `blockIdx.x * 4096 +
+threadIdx.x`.
 
-They become sums again: what knows how far apart neighbours are, or what a loop counts, looks for sums.
+The steps that find the distance between neighbouring threads' accesses, or a loop's induction variable, search for
+sums.
 """
 
 from . import llvm
 from .regions import THREAD
 from .slots import MOST_THREADS
 
-DEPTH = 6  # of expressions that are looked at
+DEPTH = 6  # largest depth of an expression that is examined
 
 
 def restore(module):
@@ -24,7 +26,7 @@ def restore(module):
 
 
 def is_sum(module, value):
-    """Returns whether no bit is in both operands of an `or`: LLVM says so from version 18 on."""
+    """Returns whether the operands of an `or` have no common bits. LLVM marks such an `or` from version 18 on."""
     if module.lib.TypeOf(value) not in (module.i32, module.i64):
         return False
     a, b = [ones(module, operand) for operand in module.operands(value)]
@@ -32,7 +34,7 @@ def is_sum(module, value):
 
 
 def ones(module, value, depth=DEPTH):
-    """Returns the bits that may be 1 in a number."""
+    """Returns a mask of the bits of a value that may be 1."""
     lib, number = module.lib, module.constant(value)
     every = (1 << lib.GetIntTypeWidth(lib.TypeOf(value))) - 1
     if number is not None or depth == 0 or not lib.IsAInstruction(value):
@@ -54,7 +56,7 @@ def ones(module, value, depth=DEPTH):
     a, b = [ones(module, operand, depth - 1) for operand in operands]
     if opcode in (llvm.AND, llvm.OR):
         return a & b if opcode == llvm.AND else a | b
-    low_a, low_b = a & -a, b & -b  # the lowest, or 0 where none may be
+    low_a, low_b = a & -a, b & -b  # the lowest bit that may be 1, or 0 if there is none
     if opcode == llvm.MUL:
         return every & -(low_a * low_b) if a and b else 0
     return every & -min(low_a or low_b, low_b or low_a) if a or b else 0

@@ -1,9 +1,9 @@
-"""Threads that no longer synchronize get their own copy of the rest of the program, if it is short.
+"""Duplicates the rest of a program, if it is short, for threads that have passed their last synchronization point.
 
-After `if (warp == 0) v = sum_by_shuffles(v);` comes what all threads do, some of them after the shuffles: a block that
-two regions lead to, which would be a third one, for which each thread notes where it goes on.  With two copies of that
-block each region ends in its own.  A thread does the same as before, and what it does after its last sync may come
-at any time after that.
+After `if (warp == 0) v = sum_by_shuffles(v);` all threads execute the same basic block, some of them after the
+shuffles. This block can be reached from two regions, so it would be a third region, and each thread would have to store
+which region it executes next. With two copies of the block, each of the two regions ends in its own copy. Each thread
+does the same as before, and the code after a thread's last synchronization point may run at any later time.
 """
 
 from . import flow
@@ -11,7 +11,7 @@ from . import flow
 MOST_COPIED = 40  # instructions
 
 
-def part(finder):
+def duplicate_tails(finder):
     for block in finder.order:
         leaving = [other for other in finder.predecessors[block] if other in finder.syncing]
         if block in finder.syncing or not leaving or len(finder.predecessors[block]) < 2:
@@ -25,7 +25,7 @@ def part(finder):
 
 
 def copy(finder, way, first, blocks):
-    """Gives a way into some blocks, of which `first` is the first one, its own copy of them."""
+    """Copies `blocks`, the first of which is `first`, for the edge from block `way` to `first`."""
     m, lib, builder = finder.m, finder.lib, finder.builder
     copies = m.copy_blocks(finder.function, blocks, builder)
     for block in blocks:

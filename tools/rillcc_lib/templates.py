@@ -1,4 +1,4 @@
-"""Finds the kernel templates of a source in what the preprocessor makes of it: their parameters, and where they stand."""
+"""Finds the kernel templates in a preprocessed source, with their parameters and places."""
 
 import os
 import re
@@ -12,9 +12,9 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 NAME = re.compile(r"[A-Za-z_]\w*")
-KERNEL = '"rill_global"'  # what __global__ becomes (rill/device/on_host.h)
+KERNEL = '"rill_global"'  # __global__ after preprocessing (rill/device/on_host.h)
 WITH_BRACKETS = {"__attribute__", "__declspec", "alignas", "__launch_bounds__"}
-NO_NAMES = set("class typename auto bool char short int long unsigned signed const".split())  # of parameters
+NO_NAMES = set("class typename auto bool char short int long unsigned signed const".split())  # words that are not names of parameters
 CLOSES = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -32,7 +32,7 @@ class Token:
 class Parameter:
     """A parameter of a template: `class T`, `int N = 4`, `class... R`."""
 
-    kind: str  # what stands before the name: "class", "int", "template <class> class"
+    kind: str  # the text before the name: "class", "int", "template <class> class"
     name: str
     default: str = ""
     is_pack: bool = False
@@ -45,7 +45,7 @@ class Template:
     namespaces: list  # the words that open each: "namespace ns"
     name: str
     head: list  # of Parameter
-    arguments: list  # as they are written
+    arguments: list  # as written
     file: str
     line: int
     is_defined: bool
@@ -55,7 +55,7 @@ class Template:
         return "::".join([space.split()[-1] for space in spaces] + [self.name])
 
     def said(self):
-        """Returns the template as its source has it."""
+        """Returns the template's declaration as in the source."""
         return "template <%s> %s" % (declared_all(self.head), self.qualified())
 
 
@@ -63,11 +63,11 @@ class Template:
 class Found:
     """The kernels that a text declares, by their qualified names."""
 
-    templates: dict = field(default_factory=dict)  # each a list: templates may have one name
+    templates: dict = field(default_factory=dict)  # lists, because several templates may have one name
     plain: set = field(default_factory=set)
 
     def of(self, name):
-        """Returns the templates of that name, which need not have the inline namespaces."""
+        """Returns the templates of that name; inline namespaces may be left out."""
         return self.templates.get(name) or [
             template for several in self.templates.values() for template in several if template.qualified(False) == name
         ]
@@ -84,8 +84,8 @@ def declared_all(head):
 
 
 def tokens_of(text, folder):
-    """Returns the tokens of preprocessed text, but for those of system headers and of the dialect's, which lie in the
-    folder."""
+    """Returns the tokens of preprocessed text, without tokens of system headers and of the dialect's headers in
+    `folder`."""
     found, markers = [], list(MARKER.finditer(text))
     starts = [0] + [marker.end() + 1 for marker in markers]
     ends = [marker.start() for marker in markers] + [len(text)]
@@ -95,14 +95,14 @@ def tokens_of(text, folder):
             continue
         line = int(marker.group(1)) if marker else 1
         for match in TOKEN.finditer(text, start, end):
-            if match.group() != "\n" and not match.group().startswith("#"):  # a #pragma
+            if match.group() != "\n" and not match.group().startswith("#"):  # such as a #pragma
                 found.append(Token(match.group(), file, line))
             line += match.group().count("\n")
     return found
 
 
 def closing(tokens, start):
-    """Returns the index of the bracket that closes the one at `start`; the number of tokens if none does."""
+    """Returns the index of the bracket that closes the one at `start`, or the number of tokens if none does."""
     depth = []
     for i in range(start, len(tokens)):
         text = tokens[i].text
@@ -116,7 +116,8 @@ def closing(tokens, start):
 
 
 def closing_angle(tokens, start):
-    """Returns the same for a template's `<`; what is in other brackets is skipped."""
+    """Returns the index of the `>` that closes the `<` at `start`, or the number of tokens if none does; skips other
+    brackets."""
     depth, i = 0, start
     while i < len(tokens) and tokens[i].text not in (";", "}"):
         text = tokens[i].text
@@ -130,7 +131,7 @@ def closing_angle(tokens, start):
 
 
 def split(tokens):
-    """Returns the parts between commas that are in no brackets."""
+    """Returns the parts between commas that are not inside brackets."""
     parts, i = [[]], 0
     while i < len(tokens):
         text = tokens[i].text
@@ -149,7 +150,7 @@ def split(tokens):
 
 
 def joined(tokens):
-    """Tokens as people write them."""
+    """Returns the text of tokens with the usual spaces."""
     angles = {}
     for i, token in enumerate(tokens):
         if token.text == "<" and i and (tokens[i - 1].is_name() or tokens[i - 1].text == "template"):
@@ -163,7 +164,7 @@ def joined(tokens):
 
 
 def read_head(tokens):
-    """Returns the parameters between the angles of `template <...>`."""
+    """Returns the parameters between < and > of `template <...>`."""
     found = []
     for number, part in enumerate(split(tokens), 1):
         equals = next((i for i, token in enumerate(part) if token.text == "=" and not nested(part, i)), len(part))
@@ -177,7 +178,7 @@ def read_head(tokens):
 
 
 def nested(tokens, index):
-    """Returns whether a token stands between angles or brackets."""
+    """Returns whether a token is inside angles or brackets."""
     texts = [token.text for token in tokens[:index]]
     return any(texts.count(start) > texts.count(end) for start, end in [("<", ">"), *CLOSES.items()])
 
@@ -204,7 +205,7 @@ def end_of_declaration(tokens, start):
 
 
 def opened_namespace(tokens, i):
-    """Returns (what opens each namespace, index of its brace) of a `namespace` token; None if that opens none."""
+    """Returns (what opens each namespace, index of its brace) for a `namespace` token, or None if it opens none."""
     inline = "inline " if i and tokens[i - 1].text == "inline" else ""
     names, end = [], i + 1
     while end < len(tokens) and tokens[end].text not in ("{", ";", "="):
@@ -221,13 +222,13 @@ def opened_namespace(tokens, i):
 
 
 def read_kernel(found, namespaces, head, declaration, is_defined):
-    """Adds the kernel that a declaration declares, if it is one."""
+    """Adds the kernel that a declaration declares, if it declares one."""
     if not any(token.text == KERNEL for token in declaration):
         return
     rest = without_attributes(declaration)
     at = next((i for i, token in enumerate(rest) if token.text == "("), 0)
     if at == 0 or not rest[at - 1].is_name():
-        return  # a specialization, which its template stands for
+        return  # a specialization, which belongs to its template
     name = rest[at - 1]
     if head is None:
         found.plain.add("::".join([space.split()[-1] for space in namespaces if space] + [name.text]))
@@ -247,14 +248,14 @@ def read_kernel(found, namespaces, head, declaration, is_defined):
 
 
 def is_same(one, other):
-    """Returns whether two declarations are of one template, as far as their texts tell: names may differ."""
+    """Returns whether two declarations appear to be of one template; their names of parameters may differ."""
     if one.is_defined != other.is_defined:
         return (len(one.head), len(one.arguments)) == (len(other.head), len(other.arguments))
     return one.arguments == other.arguments
 
 
 def find(tokens):
-    """Returns the kernels that stand outside classes and functions."""
+    """Returns the kernels that are declared outside classes and functions."""
     found, scopes, i = Found(), [], 0
     while i < len(tokens):
         text = tokens[i].text
@@ -273,7 +274,7 @@ def find(tokens):
 
 
 def read_declaration(found, namespaces, tokens, i):
-    """Reads what begins at `i` outside functions; returns the index of its last token."""
+    """Reads the declaration at `i`, outside functions; returns the index of its last token."""
     head = None
     if tokens[i].text == "template" and i + 1 < len(tokens) and tokens[i + 1].text == "<":
         angle = closing_angle(tokens, i + 1)

@@ -1,11 +1,10 @@
-"""Makes of the regions that regions.py found a function that executes them for the threads of a block.
+"""Writes the function that executes the regions of regions.py for the threads of a block.
 
-Each region becomes a loop over the threads.  What a thread has in a variable when it leaves a region, and needs in
-another one, it keeps in an element of an array; what is uniform is kept once.  What is cheap to compute from the
-thread's index is computed again where it is needed.
+Each region becomes a loop over the threads. A value that a thread needs in a later region is kept in an element of an
+array; a uniform value is kept once. A value that is cheap to compute from the thread's index is computed again instead.
 
-Where all threads go on to the same region, that is known here, and written down as a branch.  Where it is not, each
-thread notes where it goes on, in `next`, and a function of the header (rill_sched_next) chooses what runs then.
+If all threads leave a region for the same next region, the transition is a branch. Otherwise each thread stores the
+number of its next region in `next`, and a function of the header (rill_sched_next) selects the region to run.
 """
 
 from . import llvm, rows
@@ -46,7 +45,7 @@ class Writer(Strips):
         self.has_rows = rows.Rows(self).add(self.thread_loops)
 
     def copies_for_threads(self, region):
-        """Returns whether a way out of a region leads to a phi of which each thread has its own, in another slot."""
+        """Returns whether an exit of a region leads to a phi that each thread has for itself, in another slot."""
         blocks = set(region.blocks)
         for other in region.exits:
             for phi in self.m.phis(other.entry):
@@ -57,7 +56,7 @@ class Writer(Strips):
                     return True
         return False
 
-    # Before the threads
+    # Before the threads start
 
     def prepare(self):
         m = self.m
@@ -83,13 +82,13 @@ class Writer(Strips):
         self.at_end(self.ended)
         self.lib.BuildRetVoid(self.builder)
 
-    # What a region needs and what it makes
+    # Inputs and outputs of a region
 
     def collect(self, region):
-        """What is to be changed in the instructions of a region: (instruction, number of the operand, value)."""
+        """Returns the changes to the instructions of a region: (instruction, number of the operand, new value)."""
         changes = []
         region.ways = []  # (block, region it leads to or None, [(phi, value)])
-        region.masks = {}  # region: which lanes it waits for
+        region.masks = {}  # region: the lanes that it waits for
         for block in region.blocks:
             for instruction in self.c.instructions[block]:
                 if instruction in self.cut_phis or self.c.marker(instruction):
@@ -129,11 +128,12 @@ class Writer(Strips):
                 region.masks[target] = self.need(region, mask) if mask is not None else self.m.number(-1)
 
     def take_operands(self, call):
-        """Puts what is given to a sync where the function that it stands for finds it."""
+        """Allocates the slots from which the exchange at a synchronization point takes its arguments, and the slot of
+        its result."""
         for argument in self.exchange_arguments(call):
             if argument in self.c.block_of:
                 if self.c.marker(argument) in THREAD:
-                    raise Refused("a thread's index is exchanged as it is")
+                    raise Refused("a warp function exchanges an index directly")
                 self.slot(argument)
         if self.lib.TypeOf(call) != self.m.void and call not in self.in_place:
             self.slot(call)
@@ -142,7 +142,7 @@ class Writer(Strips):
         if value in self.cut_phis or self.c.marker(value) in SYNC_POINTS:
             return
         if value not in self.c.block_of:
-            raise Refused("a pointer to a variable is exchanged")
+            raise Refused("a warp function exchanges a pointer to a variable")
         self.store_after(value, value)
 
     def store_shared_slots(self):
@@ -161,7 +161,7 @@ class Writer(Strips):
         place = self.element(kind, slot, region.wide_index) if each else slot
         self.store_value(value, place)
 
-    # Where threads go on
+    # Transitions between regions
 
     def close_region(self, region):
         if region.scalar:
@@ -174,15 +174,15 @@ class Writer(Strips):
             self.m.redirect(block, target.entry, way)
             self.at_end(way)
             values = [(phi, value) for phi, value in copies if phi in self.c.varying]
-            # go_on or copy_by_origin copies the others, when all threads are through the region.
+            # build_transition or copy_by_origin copies the other values when all threads have left the region.
             together = region.uniform and target.uniform
-            require(together or len(values) == len(copies), "that no copy of a uniform value is dropped")
+            require(together or len(values) == len(copies), "no copy of a uniform value is dropped")
             for phi, value in values:
                 slot, kind, _ = self.slot(phi)
                 self.store_value(value, self.element(kind, slot, region.wide_index))
-            self.note_mask(region, region.masks.get(target))
+            self.store_mask(region, region.masks.get(target))
             if notes and not static:
-                self.note(region, self.number(target))
+                self.store_next(region, self.number(target))
             self.branch(region.latch)
         for block in region.blocks:
             end = self.m.terminator(block)
@@ -190,11 +190,11 @@ class Writer(Strips):
                 self.lib.InstructionEraseFromParent(end)
                 self.at_end(block)
                 if notes:
-                    self.note(region, ENDED)
+                    self.store_next(region, ENDED)
                 self.branch(region.latch)
         self.at_end(region.tail)
         if static:
-            self.go_on(region)
+            self.build_transition(region)
         elif self.follows(region):
             self.follow(region, region.exits[0] if region.exits else None)
         else:
@@ -203,25 +203,25 @@ class Writer(Strips):
             self.branch(self.dispatcher)
 
     def follows(self, region):
-        """Returns whether a part of the threads that is executing goes one way, and may go on without looking for
-        others."""
+        """Returns whether the threads that are executing all take the same exit, and may continue without a search for
+        other threads."""
         return not region.uniform and len(region.exits) + region.ends == 1
 
     def number(self, target):
         return target.number | (WAITS if target.uniform or target.waits != FREE else 0)
 
     def mask(self, region):
-        """What says which lanes a region waits for, if that may not be all of them."""
+        """Returns the value that says which lanes a region waits for, or None if it waits for all of them."""
         if region.sync is None or SYNC_POINTS[self.c.marker(region.sync)].mask is None:
             return None
         mask = self.m.arguments(region.sync)[SYNC_POINTS[self.c.marker(region.sync)].mask]
         return None if self.m.constant(mask) == 0xFFFFFFFF else mask
 
-    def note_mask(self, region, mask):
+    def store_mask(self, region, mask):
         if self.masks is not None and mask is not None:
             self.store(mask, self.element(self.m.i32, self.masks, region.wide_index))
 
-    def note(self, region, number):
+    def store_next(self, region, number):
         self.store(self.m.number(number, self.m.i16), self.element(self.m.i16, self.next, region.wide_index))
 
     def close_scalar(self, region):
@@ -231,17 +231,18 @@ class Writer(Strips):
             region.leaves[way] = target
             self.at_end(way)
             self.copy_uniform([(phi, value) for phi, value in copies if phi not in self.c.varying])
-            self.enter(target)
+            self.enter_region(target)
         self.at_end(region.tail)
         self.lib.BuildUnreachable(self.builder)
 
     def copy_uniform(self, copies):
-        """Sets the phis that are kept once, all at the same time."""
+        """Sets the phis that are kept once."""
         for phi, value in copies:
             self.store_value(value, self.slot(phi)[0])
 
-    def go_on(self, region):
-        """All threads are through a region, and those that are left go on to the next one."""
+    def build_transition(self, region):
+        """Builds the transition to the next region when all threads have left a region; threads that have ended are
+        left out."""
         if not region.exits:
             self.branch(self.ended)
             return
@@ -252,10 +253,10 @@ class Writer(Strips):
             self.branch_if(self.build("ICmp", llvm.NE, left, self.m.number(0)), some, self.ended)
             self.at_end(some)
         self.copy_from(region, target)
-        self.enter(target)
+        self.enter_region(target)
 
     def copy_from(self, region, target):
-        """Sets the uniform phis of a region when all threads have come there from another one."""
+        """Sets the uniform phis of a region when all threads have reached it from another region."""
         for _, other, copies in region.ways:
             values = []
             for phi, value in copies if other is target else ():
@@ -273,7 +274,7 @@ class Writer(Strips):
                     self.store(value, self.slot(phi)[0])
 
     def copy_by_origin(self, target):
-        """The same where it is only known at run time where they came from."""
+        """Sets the uniform phis of a region if it is known only at run time which region the threads come from."""
         ways = [r for r in self.regions if r.uniform and not r.scalar and not r.is_static() and target in r.exits]
         if all(phi in self.c.varying for phi in self.m.phis(target.entry)):
             return
@@ -288,8 +289,8 @@ class Writer(Strips):
             self.branch(done)
         self.at_end(done)
 
-    def enter(self, target):
-        """Goes on to a region that all threads come to uniform."""
+    def enter_region(self, target):
+        """Builds the transition to a uniform region."""
         if target.sync is not None and not self.acts_by_warps(target):
             self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
         self.branch(target.head)
@@ -334,7 +335,7 @@ class Writer(Strips):
                 lib.AddCase(switch, m.number(region.number | ACTS), act)
                 self.at_end(act)
                 self.copy_by_origin(region)
-                self.enter(region)
+                self.enter_region(region)
                 continue
             lib.AddCase(switch, m.number(region.number), region.head)
             act = self.new_block("")
@@ -350,18 +351,18 @@ class Writer(Strips):
         return self.lib.ConstStringInContext2(self.m.context, data, len(data), 1)
 
     def clean(self):
-        """Takes away what has been replaced."""
+        """Erases the instructions that have been replaced."""
         lib = self.lib
         start = self.regions[0]
         self.before(self.setup_end)
-        # Calls stay after all variables: what these are inlined in may be cut in two, and LLVM makes registers only of what
-        # is in a function's first block.
+        # This call follows all variables: the block may be split when the call is inlined, and LLVM turns only
+        # variables in the first block of a function into registers.
         begins = self.call("rill_sched_begin", self.next, self.threads) if self.needs_next else None
         goes = self.branch(start.head)
         lib.InstructionEraseFromParent(self.setup_end)
         self.setup_end = begins or goes
         doomed = list(self.c.sync_points.values()) + list(self.cut_phis)
-        # Those that are there: what close_region erased may not be looked at any more.
+        # Search the blocks again: instructions that close_region erased must not be accessed.
         for instruction in [i for block in self.m.blocks(self.function) for i in self.m.instructions(block)]:
             if self.c.marker(instruction) in THREAD or (self.is_lifetime(instruction) and not self.is_local_life(instruction)):
                 doomed.append(instruction)

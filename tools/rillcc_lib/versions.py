@@ -1,26 +1,28 @@
-"""A second version of kernels whose threads may end early or skip a sync point, for blocks in which none does.
+"""Emits a second version of each kernel whose threads may end early or skip a synchronization point, for blocks in
+which none does.
 
-After `if (i >= n) return;` threads of some blocks synchronize with others missing, which has to be checked at every sync
-point.  In most blocks i is below n for all threads.  A kernel with such a condition, around or in front of sync points, is
-emitted in two versions: as it is, and with the condition known (all_below.py says when it holds for all); a third function
-is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
-what it did.  Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose
-rows are long enough.
+After `if (i >= n) return;` some threads may be missing at every synchronization point, and this has to be tested there.
+In most blocks, however, i is below n for all threads. If a kernel has such a condition around or in front of
+synchronization points, it is emitted in two versions: as written, and with the condition replaced by a constant. A
+third function is called for each block and calls one of the versions; all_below.py builds the test whether the
+condition holds for all threads. The test uses only values that are known before the threads start, so each block does
+the same as before. Only the second version contains interchanged loops (interchange.py). It is then used only for
+blocks whose rows are long enough.
 
-A third version has such loops too, in which the threads beyond a border do nothing (borders.py).  It is for blocks of which
-about a quarter of the threads is inside; loops thread by thread are faster where there are fewer.
+A third version also contains such loops, in which threads beyond a border do nothing (borders.py). It is for blocks in
+which at least about a quarter of the threads are inside. With fewer threads, loops thread by thread are faster.
 """
 
 from . import all_below, borders, flow, llvm, whole_warps
 from .ir import PURE
 from .regions import BEGIN, BLOCK, BORDERS, INTERCHANGE, SYNC_POINTS, THREAD
 
-SHORTEST_ROW = 8  # of threads that go innermost
-CHOOSES, ALL, SOME = "rill_choose_", ".all", ".some"  # before and after the kernel's name
+SHORTEST_ROW = 8  # threads for which a loop is interchanged
+CHOOSES, ALL, SOME = "rill_choose_", ".all", ".some"  # added before or after the kernel's name
 
 
 class Varying:
-    """All values but those that can be computed before the threads start."""
+    """Contains all values except those that can be computed before the threads start."""
 
     def __init__(self, versions):
         self.versions = versions
@@ -30,7 +32,7 @@ class Varying:
 
 
 class Versions:
-    """Of one kernel, a function that rillcc has prepared."""
+    """The versions of one kernel, which rillcc has prepared."""
 
     def __init__(self, module, kernel):
         self.m, self.lib, self.kernel = module, module.lib, kernel
@@ -42,7 +44,8 @@ class Versions:
         self.lib.DisposeBuilder(self.builder)
 
     def read(self, function):
-        """Finds what comes before the threads start, and what they start with; nothing if they do otherwise."""
+        """Finds the instructions before the threads start, and the values with which the threads start. There are no
+        such values if the entry block does not start the threads."""
         self.front, self.early, self.values, self.size = [], {}, [], [None]
         for instruction in self.m.instructions(self.lib.GetEntryBasicBlock(function)):
             if self.marker(instruction) == BEGIN:
@@ -52,7 +55,7 @@ class Versions:
             self.front.append(instruction)
 
     def marker(self, value):
-        """Returns the name of the function that is called; else None."""
+        """Returns the name of the called function, or None if the value is not a direct call."""
         if not self.lib.IsAInstruction(value) or not self.lib.IsACallInst(value) or not self.m.callee(value):
             return None
         return self.m.name(self.m.callee(value))
@@ -70,10 +73,10 @@ class Versions:
                 self.early[value] = False
         return self.early[value]
 
-    # Which conditions
+    # Choice of conditions
 
     def deciding(self, function):
-        """Returns the ends of blocks that decide which sync points threads reach."""
+        """Returns the branches that decide which synchronization points a thread reaches."""
         graph = {block: self.m.successors(block) for block in self.m.blocks(function)}
         meets = {b for b in graph if any(self.marker(i) in SYNC_POINTS for i in self.m.instructions(b))}
         ahead = {block: flow.reachable(graph, [block]) & meets for block in graph}
@@ -81,18 +84,19 @@ class Versions:
         return [self.m.terminator(block) for block in deciding]
 
     def conditions(self, function):
-        """Those which decide where threads meet, in the order of the function."""
+        """Returns the comparisons that decide which synchronization points a thread reaches, in the order of the
+        function."""
         found = set().union(*(self.parts(self.lib.GetOperand(end, 0)) for end in self.deciding(function)))
         return [i for block in self.m.blocks(function) for i in self.m.instructions(block) if i in found]
 
     def is_about_warps(self):
-        """Returns whether it depends on a thread's warp where it meets others."""
+        """Returns whether a thread's warp decides which synchronization points the thread reaches."""
         agreed, ends = whole_warps.Agreed(self), self.deciding(self.kernel)
         conditions = [self.lib.GetOperand(end, 0) for end in ends]
         return any(not self.is_early(condition) and agreed.agree(condition) for condition in conditions)
 
     def parts(self, condition):
-        """Returns the comparisons of which a condition is made."""
+        """Returns the comparisons of which a condition consists."""
         found, work = set(), [condition]
         while work:
             value = work.pop()
@@ -107,9 +111,9 @@ class Versions:
     # The functions
 
     def add(self):
-        """Makes the other functions, if there is such a condition."""
-        self.read(self.kernel)  # which passes over the module may have changed
-        if not self.values or self.lib.GetSubprogram(self.kernel):  # a debugger knows one function for a subprogram
+        """Adds the other versions and the function that chooses, if the kernel has such a condition."""
+        self.read(self.kernel)  # passes over the module may have changed it
+        if not self.values or self.lib.GetSubprogram(self.kernel):  # a debugger expects one function for each subprogram
             return
         conditions = self.conditions(self.kernel)
         cuts = [i for block in self.m.blocks(self.kernel) for i in self.m.instructions(block) if self.marker(i) == INTERCHANGE]
@@ -166,15 +170,16 @@ class Versions:
         return borders.Borders(self.m, function, [conditions[number] for number, _ in known], self.builder)
 
     def add_borders(self):
-        """Leaves out the threads beyond a border in the version that has one."""
+        """Makes the threads beyond a border inactive in the version with borders."""
         some = self.m.function(self.m.name(self.kernel) + SOME)
         if some:
             self.m.set_text_attribute(some, BORDERS)
             self.borders(some, self.known).add()
 
     def build_all_hold(self, conditions, choice):
-        """Builds what says that the conditions hold for all threads, and for a quarter of them; and gives the numbers of those
-        for which that can be said, each with what it is then."""
+        """Builds a value that is true if the conditions hold for all threads, and one that is true if they hold for a
+        quarter of the threads. Also returns the number of each condition for which this can be tested, with the
+        condition's value in this case."""
         finder, all_hold, quarter, known = all_below.AllBelow(self, THREAD), None, None, []
         self.copies = {self.lib.GetParam(self.kernel, 0): self.lib.GetParam(choice, 0)}
         self.size = [self.here(value) for value in self.values[3:6]]
@@ -183,7 +188,7 @@ class Versions:
             if holds is None:
                 continue
             known.append((number, finder.holds_mostly(condition)))
-            # Where the kernel would not have compared, what is compared may have no value.
+            # If the kernel would not have reached this comparison, its operands may be poison.
             holds = self.lib.BuildFreeze(self.builder, holds, b"")
             all_hold = self.also(all_hold, holds)
             quarter = self.also(quarter, self.lib.BuildFreeze(self.builder, finder.build_quarter(condition, self.here), b""))
@@ -193,7 +198,7 @@ class Versions:
         return other if holds is None else self.lib.BuildAnd(self.builder, holds, other, b"")
 
     def here(self, value):
-        """What stands for an early value in the function that chooses, where the builder stands."""
+        """Returns an early value at the builder's position in the function that chooses."""
         if not self.lib.IsAInstruction(value):
             return self.copies.get(value, value)
         if value not in self.copies:
@@ -221,7 +226,8 @@ class Versions:
         return block
 
     def copy_kernel(self, function):
-        """LLVM's C interface copies no functions, but puts one in the place of a call."""
+        """Makes `function` a copy of the kernel. LLVM's C interface cannot copy a function, so the kernel is inlined
+        into a function that only calls it."""
         self.add_call(function, self.kernel, self.m.attribute("alwaysinline"))
         self.m.run_passes("always-inline")
         for version in self.kernel, function:

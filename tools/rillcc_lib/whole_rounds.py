@@ -1,20 +1,21 @@
-"""The rounds of a loop that all threads take part in, as a loop in front of it.
+"""Adds a copy in front of a loop, for the iterations in which all threads take part.
 
     for (int j = threadIdx.x; j < n; j += blockDim.x) sum += w[row * n + j] * x[j];
 
-Threads leave such a loop in different rounds, so it is not one that all go around alike.  Of the rounds in which j is below
-n for all threads, a loop of its own is made, which is one (interchange.py):
+Threads leave such a loop in different iterations, so it cannot be interchanged with the loop over the threads
+(interchange.py). The copy executes the iterations in which j is below n for all threads. All threads leave the copy in
+the same iteration, so the copy can be interchanged:
 
     most = blockDim.x - 1;  // the largest j
-    left = true;            // whether some thread may have rounds left
+    left = true;            // whether some thread may have iterations left
     if (most < n) {
         do { sum += ...; j += blockDim.x; most += blockDim.x; } while (most < n);
         left = most - (blockDim.x - 1) < n;
     }
     if (left && j < n) goto loop;
 
-The loop itself stays for the last round, and for blocks in which some threads have none.  Each thread executes the same
-rounds in the same order.
+The original loop executes the remaining iterations. In blocks in which some threads execute no iteration, it executes
+all of them. Each thread executes the same iterations in the same order as before.
 """
 
 from dataclasses import dataclass
@@ -24,21 +25,21 @@ from .all_below import BELOW, EXTENSIONS, SIGNED, AllBelow
 from .ir import PURE
 from .regions import BEGIN, BLOCK, THREAD
 
-MOST_CHAIN = 8  # blocks between what decides about a loop and the loop
+MOST_CHAIN = 8  # basic blocks between the branch that guards a loop and the loop
 
 
 @dataclass
 class Plan:
-    """A loop whose counter differs between threads by a part of their index."""
+    """A loop whose induction variable is a uniform value plus a term of the thread's index."""
 
     loop: object
-    before: int  # the block in front of its first one
-    after: int  # what it leads to
-    stays: bool  # which value of the condition leads to another round
-    predicate: int  # how the counter is compared with the limit,
-    steps: list  # after these extensions of it
+    before: int  # the only predecessor of the header outside the loop
+    after: int  # the exit block
+    stays: bool  # the value of the condition for which the loop continues
+    predicate: int  # of the comparison of the counter with the limit
+    steps: list  # extensions that are applied to the counter before the comparison
     limit: int
-    counter: int  # a phi
+    counter: int  # a phi of the header
     step: int
 
 
@@ -51,7 +52,7 @@ class Varying:
 
 
 class WholeRounds:
-    """Of one kernel, which an Interchange has read."""
+    """Works on one kernel, which an Interchange has read."""
 
     def __init__(self, interchange, builder):
         self.i, self.m, self.lib = interchange, interchange.m, interchange.lib
@@ -62,7 +63,7 @@ class WholeRounds:
         self.size = self.m.arguments(begins[0])[3:6] if begins else None
 
     def add(self, most):
-        """Adds the loops in front of those for which it pays, up to a number."""
+        """Emits a copy in front of each suitable loop; examines at most 2 * `most` loops."""
         done: set = set()
         while self.size and len(done) < 2 * most:
             loop = next((loop for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)), None)
@@ -74,10 +75,11 @@ class WholeRounds:
                 done.add(self.build(plan))
                 self.i.read(self.i.kernel)
 
-    # Which loops
+    # Choice of loops
 
     def plan(self, loop):
-        """Of a loop that is left at its end only, while the counter is below a limit; else None."""
+        """Returns the plan for a loop that exits only at its latch and continues while its counter is below a limit.
+        Returns None for any other loop."""
         m, i = self.m, self.i
         exits = [(b, other) for b in loop.blocks for other in i.graph[b] if other not in loop.blocks]
         befores = [b for b in m.predecessors(loop.header) if b not in loop.blocks]
@@ -105,20 +107,20 @@ class WholeRounds:
         return None
 
     def users_outside(self, loop, after):
-        """Returns the blocks of what uses the loop's values, but for the phis where it is left."""
+        """Returns the blocks of all instructions that use the loop's values, except phis of the exit block."""
         phis = set(self.m.phis(after))
         users = (user for block in loop.blocks for value in self.i.instructions[block] for user in self.m.users(value))
         return {self.i.block_of[user] for user in users if user not in phis and user in self.i.block_of}
 
     def is_before(self, loop, value):
-        """Returns whether a value is the same for all threads, and there before a loop."""
+        """Returns whether a value is uniform and computed outside the loop."""
         return self.i.is_uniform(value) and self.i.block_of.get(value) not in loop.blocks
 
-    # The loop in front
+    # The copy of the loop
 
     def build(self, plan):
-        """Makes the loop in front of one; returns its first block.  None where it cannot be entered by all threads at
-        once."""
+        """Emits the copy of a loop and returns the header of the copy. Returns None if no condition can be built that
+        tells, before the loop, whether all threads enter it."""
         m, lib, loop = self.m, self.lib, plan.loop
         decides, chain = self.find_decision(plan)
         end = m.terminator(decides)
@@ -140,8 +142,9 @@ class WholeRounds:
         return self.build_loop(plan, decides, chain, holds, range_)
 
     def find_decision(self, plan):
-        """Returns the block that decides whether a thread comes to a loop, and those between it and the loop, last to
-        first, which only compute; without such a block, the one in front of the loop."""
+        """Returns the block whose branch decides whether a thread reaches the loop, and the blocks between this block
+        and the loop, last to first, which contain only computations. If there is no such branch, returns the block in
+        front of the loop and an empty list."""
         chain, block = [], plan.before
         while len(self.m.successors(block)) == 1 and len(chain) < MOST_CHAIN:
             befores = self.m.predecessors(block)
@@ -157,7 +160,8 @@ class WholeRounds:
         return self.m.opcode(value) in PURE or self.marker(value) in THREAD + BLOCK
 
     def holds(self, condition, wanted):
-        """Builds what says that a condition is the wanted one for all threads; None if that cannot be said."""
+        """Builds a value that is true if the condition has the wanted value for all threads. Returns None if this
+        cannot be expressed."""
         m = self.m
         if self.i.is_uniform(condition):
             return self.taken(condition, wanted)
@@ -173,8 +177,9 @@ class WholeRounds:
         return self.build_one("Select", *parts, m.number(0, m.i1)) if all(parts) else None
 
     def range(self, start, signed):
-        """Builds the least value with which threads start to count, how much larger that of this thread is, and the largest
-        one; and what says that none wraps."""
+        """Returns (least, own, distance, fits): the least start value of the counter in any thread, the distance from
+        it to this thread's start value, the distance from it to the largest start value, and whether no start value
+        wraps. Returns None if the start is not a sum with an index."""
         steps, value = self.below.steps(start)
         kinds = {self.m.opcode(step) for step in steps}
         if not kinds <= {llvm.ZEXT, llvm.SEXT} or len(kinds) > 1:
@@ -238,14 +243,15 @@ class WholeRounds:
         return copies[loop.header]
 
     def build_rounds(self, plan, copies, head, over, range_):
-        """Builds what counts the rounds of the copy of a loop; returns what says whether a thread has another one, and
-        whether one may have."""
+        """Builds the counters of the copy. Returns a value that is true if this thread has another iteration, and one
+        that is true if some thread may have another iteration."""
         m, lib, build, (least, own, distance) = self.m, self.lib, self.build_one, range_
         header, latch, counter = copies[plan.loop.header], copies[plan.loop.latch], copies[plan.counter]
         lib.PositionBuilderBefore(self.builder, counter)
         low = build("Phi", lib.TypeOf(least))
         lib.PositionBuilderBefore(self.builder, m.instructions(header)[len(m.phis(header))])
-        of_thread = build("NSWAdd" if plan.predicate in SIGNED else "NUWAdd", low, own)  # it is not above the largest one
+        # This sum is at most the largest counter, which does not wrap.
+        of_thread = build("NSWAdd" if plan.predicate in SIGNED else "NUWAdd", low, own)
         copies[plan.counter] = of_thread
         lib.ReplaceAllUsesWith(counter, of_thread)
         lib.InstructionEraseFromParent(counter)
@@ -270,11 +276,11 @@ class WholeRounds:
         build(self.builder, *arguments)
 
     def taken(self, condition, way):
-        """Builds what is true where a condition is `way`."""
+        """Builds a value that is true if the condition equals `way`."""
         return condition if way else self.build_one("Xor", condition, self.m.number(1, self.m.i1))
 
     def phi(self, first, second):
-        """Builds what is the first value after the block that decides, and the second one after the loop in front."""
+        """Builds a phi after the copy: `first` if the copy was skipped, `second` if it was executed."""
         join, head, over = self.join
         self.lib.PositionBuilderAtEnd(self.builder, join)
         phi = self.build_one("Phi", self.lib.TypeOf(first))

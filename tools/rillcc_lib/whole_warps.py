@@ -1,4 +1,4 @@
-"""Conditions that all lanes of a warp agree about, around functions of the warp.
+"""Moves warp functions out of conditions on which all lanes of a warp agree.
 
     if (threadIdx.x < 32) {
       v = threadIdx.x < warps ? shared[threadIdx.x] : 0;
@@ -6,15 +6,16 @@
       if (threadIdx.x == 0) *sum = v;
     }
 
-Some warps come to the shuffle there and others do not: with that, each thread of the kernel would note where it goes on.
-What the lanes of one warp give each other is nothing to the other warps, so all of them can do the shuffle:
+Some warps reach this shuffle and others do not, so each thread of the kernel would have to store which region it
+executes next. Warps exchange nothing with one another there, so all warps can execute the shuffle:
 
     v = threadIdx.x < 32 ? ... : 0;
     v += __shfl_down_sync(~0u, v, 16);
     if (threadIdx.x < 32 && threadIdx.x == 0) *sum = v;
 
-The condition stays around what may be seen: loads, stores, branches.  It is done where all threads that have not ended come to
-the condition at the same time (regions.py), in a version of the kernel for blocks whose rows are whole warps (versions.py).
+The condition remains around code with visible effects: loads, stores and branches. This is done if all remaining
+threads reach the condition together (regions.py), in a version of the kernel for blocks whose rows consist of whole
+warps (versions.py).
 """
 
 from . import flow, llvm
@@ -22,14 +23,14 @@ from .ir import PURE
 
 WHOLE_WARPS = b"rill-full-warps"  # an attribute of a function that is called only for such blocks
 LANES = 32
-DEPTH = 12  # of expressions that are looked at
+DEPTH = 12  # largest depth of an expression that is examined
 EXTENSIONS = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC)
-BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 that lanes of a warp agree about
-UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # and those with one less
+BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 on which the lanes of a warp agree
+UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # comparisons with a multiple of 32 less one on which the lanes of a warp agree
 
 
 def promise(module, function):
-    """Says that a kernel is called only for blocks whose rows are whole warps."""
+    """Marks a kernel that is called only for blocks whose rows consist of whole warps."""
     module.set_text_attribute(function, WHOLE_WARPS)
 
 
@@ -38,11 +39,11 @@ def is_for(module, function):
 
 
 class Agreed:
-    """What is the same for all lanes of a warp, in blocks whose rows are whole warps."""
+    """Finds values that are the same for all lanes of a warp, in blocks whose rows consist of whole warps."""
 
     def __init__(self, finder):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
-        self.known = {}  # what was found out: expressions share parts
+        self.known = {}  # results, because expressions share parts
 
     def agree(self, value, depth=DEPTH):
         """Returns whether a value is the same for all lanes of a warp."""
@@ -59,20 +60,20 @@ class Agreed:
         if marker:
             return marker in ("rill_ir_thread_y", "rill_ir_thread_z")
         operands = self.m.operands(value)
-        if opcode in (llvm.LSHR, llvm.ASHR, llvm.UDIV) and self.counts(operands[0], depth - 1):
+        if opcode in (llvm.LSHR, llvm.ASHR, llvm.UDIV) and self.is_consecutive(operands[0], depth - 1):
             number = self.m.constant(operands[1]) or 0
             return number % LANES == 0 and number > 0 if opcode == llvm.UDIV else number >= 5
-        if opcode == llvm.AND and self.counts(operands[0], depth - 1):
+        if opcode == llvm.AND and self.is_consecutive(operands[0], depth - 1):
             return self.m.constant(operands[1]) is not None and self.m.constant(operands[1]) % LANES == 0
-        if opcode == llvm.ICMP and self.counts(operands[0], depth - 1):
+        if opcode == llvm.ICMP and self.is_consecutive(operands[0], depth - 1):
             predicate, number = self.lib.GetICmpPredicate(value), self.m.constant(operands[1])
             if predicate in BELOW:
                 return self.is_multiple(operands[1]) and self.agree(operands[1], depth - 1)
             return predicate in UP_TO and number is not None and number % LANES == LANES - 1
         return opcode in PURE and opcode != llvm.FREEZE and all(self.agree(operand, depth - 1) for operand in operands)
 
-    def counts(self, value, depth):
-        """Returns whether a value is a multiple of 32 for the first lane of a warp, and one more for each next lane."""
+    def is_consecutive(self, value, depth):
+        """Returns whether a value is a multiple of 32 for the first lane of a warp, and grows by one with each lane."""
         if value not in self.c.varying or depth <= 0:
             return False
         if self.c.marker(value):
@@ -80,9 +81,9 @@ class Agreed:
         opcode, operands = self.m.opcode(value), self.m.operands(value)
         if opcode in (llvm.ADD, llvm.OR):
             ways = (operands, operands[::-1])
-            return any(self.counts(a, depth - 1) and self.is_multiple(b) and self.agree(b, depth - 1) for a, b in ways)
+            return any(self.is_consecutive(a, depth - 1) and self.is_multiple(b) and self.agree(b, depth - 1) for a, b in ways)
         if opcode in EXTENSIONS:
-            return self.lib.TypeOf(value) in (self.m.i32, self.m.i64) and self.counts(operands[0], depth - 1)
+            return self.lib.TypeOf(value) in (self.m.i32, self.m.i64) and self.is_consecutive(operands[0], depth - 1)
         return False
 
     def is_multiple(self, value, depth=DEPTH // 2):
@@ -103,46 +104,47 @@ class Agreed:
 
 
 class WholeWarps:
-    """Of a kernel that a Finder has read."""
+    """Works on a kernel that a Finder has read."""
 
     def __init__(self, finder, masks):
         self.c, self.m, self.lib, self.builder = finder, finder.m, finder.lib, finder.builder
         self.agreed = Agreed(finder)
-        self.masks = masks  # of each function of a warp: the argument that says which lanes, or None
+        self.masks = masks  # warp function: the number of the argument that names the lanes, or None
 
     def take(self):
-        """Lets all warps do the functions that stand under one such condition; returns whether there is one."""
+        """Lets all warps execute the warp functions under one such condition; returns whether there is one."""
         for block in self.c.order:
             end = self.m.terminator(block)
             if block in self.c.divergent or self.m.opcode(end) != llvm.BR or end not in self.c.varying:
                 continue
-            if len(self.c.successors[block]) == 2 and self.agreed.agree(self.lib.GetCondition(end)) and self.take_branch(block):
+            if len(self.c.successors[block]) == 2 and self.agreed.agree(self.lib.GetCondition(end)) and self.move_out_of_branch(block):
                 return True
         return False
 
-    def take_branch(self, block):
-        """Does the same for the condition at the end of a block."""
+    def move_out_of_branch(self, block):
+        """Lets all warps execute the warp functions under the condition at the end of a block, if possible; returns
+        whether it was."""
         c = self.c
         after = c.after[0].get(block, flow.EXIT)
         ways = self.m.successors(block)
         sides = [flow.reachable(c.successors, [way], {after}) - {after} for way in ways]
-        meets = [[b for b in c.order if b in side and b in c.sync_points and not c.is_free(b)] for side in sides]
-        if sides[0] & sides[1] or bool(meets[0]) == bool(meets[1]):
+        syncs = [[b for b in c.order if b in side and b in c.sync_points and not c.is_free(b)] for side in sides]
+        if sides[0] & sides[1] or bool(syncs[0]) == bool(syncs[1]):
             return False
-        if meets[1]:
-            ways, sides, meets = ways[::-1], sides[::-1], meets[::-1]
-        if not self.is_chain(block, sides[0], meets[0], ways[0], after):
+        if syncs[1]:
+            ways, sides, syncs = ways[::-1], sides[::-1], syncs[::-1]
+        if not self.is_chain(block, sides[0], syncs[0], ways[0], after):
             return False
         for free in [b for b in sides[0] if c.is_free(b)]:
             self.lib.InstructionEraseFromParent(c.sync_points.pop(free))
-        self.guard(block, ways[0], ways[1], sides[0], meets[0])
+        self.guard(block, ways[0], ways[1], sides[0], syncs[0])
         return True
 
-    def is_chain(self, block, inside, meets, first, after):
-        """Returns whether each thread that comes inside does all the functions there, for all lanes, one after another;
-        their order is that of `meets`."""
+    def is_chain(self, block, inside, syncs, first, after):
+        """Returns whether each thread that enters executes all warp functions inside, one after another in the order of
+        `syncs`, and each for all lanes."""
         c = self.c
-        if block in inside or not all(self.is_for_all(c.sync_points[meet]) for meet in meets):
+        if block in inside or not all(self.is_for_all(c.sync_points[sync]) for sync in syncs):
             return False
         if any(before not in inside and before != block for b in inside for before in c.predecessors[b]):
             return False
@@ -150,10 +152,10 @@ class WholeWarps:
         while at in inside:
             chain.append(at)
             at = c.after[0].get(at, flow.EXIT)
-        if at != after or [b for b in chain if b in meets] != meets:
+        if at != after or [b for b in chain if b in syncs] != syncs:
             return False
         graph = {b: [s for s in c.successors[b] if s in inside] for b in inside}
-        return not any(b in flow.reachable(graph, graph[b]) for b in (first, *meets))
+        return not any(b in flow.reachable(graph, graph[b]) for b in (first, *syncs))
 
     def is_for_all(self, call):
         name = self.c.marker(call)
@@ -162,43 +164,44 @@ class WholeWarps:
         mask = self.masks[name]
         return mask is None or self.m.constant(self.m.arguments(call)[mask]) == 0xFFFFFFFF
 
-    # What comes between two functions
+    # The code between two warp functions
 
-    def guard(self, block, first, other, inside, meets):
-        """Puts the condition in front of each part between the functions, which begin with `first`; `other` is where threads
-        went for which it does not hold."""
+    def guard(self, block, first, other, inside, syncs):
+        """Puts the condition in front of each part between the warp functions, the first of which begins with `first`.
+        Threads for which the condition is false go to `other`."""
         m, c = self.m, self.c
         self.condition, self.holds = self.lib.GetCondition(m.terminator(block)), m.successors(block)[0] == first
         before = block
-        for meet in meets:
-            part = flow.reachable(c.successors, [first], {meet}) - {meet}
-            call, own = c.sync_points[meet], m.instructions(meet)
+        for sync in syncs:
+            part = flow.reachable(c.successors, [first], {sync}) - {sync}
+            call, own = c.sync_points[sync], m.instructions(sync)
             seen = [i for i in own[: own.index(call)] if m.opcode(i) != llvm.PHI and not self.is_harmless(i)]
             if seen:
-                front = m.split(meet, seen[-1], self.builder)
-                first, part = front if first == meet else first, part | {front}
+                front = m.split(sync, seen[-1], self.builder)
+                first, part = front if first == sync else first, part | {front}
             self.freeze(call)
             if part:
-                self.join(part, meet, self.part_ways(before, first, meet))
+                self.join(part, sync, self.split_paths(before, first, sync))
             elif before == block:
                 self.end(block, self.lib.BuildBr, first)
-            before, first = meet, m.successors(meet)[0]
-        if first not in inside:  # there is nothing after the last one
+            before, first = sync, m.successors(sync)[0]
+        if first not in inside:  # no code follows the last warp function
             nothing = m.new_block(None, "", before=first)
             self.lib.PositionBuilderAtEnd(self.builder, nothing)
             self.lib.BuildBr(self.builder, first)
-            self.come_from(first, before, nothing)
+            self.replace_predecessor(first, before, nothing)
             m.redirect(before, first, nothing)
             first = nothing
-        self.come_from(other, block, self.part_ways(before, first, other))
+        self.replace_predecessor(other, block, self.split_paths(before, first, other))
 
-    def part_ways(self, before, first, other):
-        """Lets threads go to `other` instead of to the part that begins with `first`; returns the block where they part."""
+    def split_paths(self, before, first, other):
+        """Lets threads for which the condition is false go to `other` instead of to the part that begins with `first`.
+        Returns the block that ends with this branch."""
         m = self.m
         if self.lib.GetNumSuccessors(m.terminator(before)) == 1:
             place = m.new_block(None, "", before=first)
             m.redirect(before, first, place)
-            self.come_from(first, before, place)
+            self.replace_predecessor(first, before, place)
             before = place
         self.end(before, self.lib.BuildCondBr, self.condition, *((first, other) if self.holds else (other, first)))
         return before
@@ -210,8 +213,8 @@ class WholeWarps:
         self.lib.PositionBuilderAtEnd(self.builder, block)
         build(self.builder, *arguments)
 
-    def come_from(self, block, old, new):
-        """Tells the phis of a block that threads come from `new` instead of from `old`."""
+    def replace_predecessor(self, block, old, new):
+        """Replaces the predecessor `old` by `new` in the phis of a block."""
         for phi in self.m.phis(block) if old != new else ():
             self.m.replace_phi(phi, lambda v, b: (v, new if b == old else b), self.builder)
 
@@ -227,33 +230,34 @@ class WholeWarps:
         return (self.c.marker(value) or "").startswith("rill_ir_thread")
 
     def freeze(self, call):
-        """Says of arguments that any number will do where threads have none."""
+        """Freezes the arguments of a warp function: in threads that skipped a part they are undefined, and any number
+        is valid."""
         for i, argument in enumerate(self.m.arguments(call)):
-            if self.lib.IsAInstruction(argument) and (i > 0 or not self.gives_value(call)):
+            if self.lib.IsAInstruction(argument) and (i > 0 or not self.exchanges_value(call)):
                 self.lib.PositionBuilderBefore(self.builder, call)
                 self.lib.SetOperand(call, i, self.lib.BuildFreeze(self.builder, argument, b""))
 
-    def gives_value(self, call):
+    def exchanges_value(self, call):
         return self.c.marker(call).startswith("rill_ir_shuffle")
 
-    def join(self, part, meet, parted):
-        """Gives values to the threads that left out a part, at which nobody looks."""
+    def join(self, part, sync, parted):
+        """Adds zeros to the phis for the threads that skipped a part; these values are not used."""
         m, lib = self.m, self.lib
         order = self.m.blocks(self.c.function)
-        befores = [b for b in order if b != parted and meet in m.successors(b)]
-        for phi in m.phis(meet):
+        befores = [b for b in order if b != parted and sync in m.successors(b)]
+        for phi in m.phis(sync):
             m.add_ways(phi, [(lib.ConstNull(lib.TypeOf(phi)), parted)])
         for value in [i for b in order if b in part for i in m.instructions(b)]:
             uses = [(user, i) for user in m.users(value) for i in self.uses_outside(user, value, part)]
             if uses:
-                lib.PositionBuilderBefore(self.builder, m.instructions(meet)[0])
+                lib.PositionBuilderBefore(self.builder, m.instructions(sync)[0])
                 phi = lib.BuildPhi(self.builder, lib.TypeOf(value), b"")
                 for user, i in uses:
                     lib.SetOperand(user, i, phi)
                 m.add_ways(phi, [(value, b) for b in befores] + [(lib.ConstNull(lib.TypeOf(value)), parted)])
 
     def uses_outside(self, user, value, part):
-        """Returns the numbers of the operands by which a value of a part is used outside it."""
+        """Returns the indices of the operands by which a value of a part is used outside the part."""
         operands = self.m.operands(user)
         if self.m.opcode(user) == llvm.PHI:
             return [i for i, (v, b) in enumerate(self.m.incoming(user)) if v == value and b not in part]

@@ -1,12 +1,12 @@
-"""Red zones between the variables of a checked image, including shared arrays: an access past the end of one does not hit
-another, and the library finds it (--check, rill/device/host_check.h).
+"""Puts red zones between the variables of a checked image, including shared arrays. An access past the end of a
+variable then hits no other variable, and the library detects it (--check, rill/device/host_check.h).
 
-Written into the assembly, in front of each variable and after the last ones.
+The red zones are added to the assembly, in front of each variable and after the last ones.
 """
 
 import re
 
-BYTES = 4096  # a multiple of every alignment that there is
+BYTES = 4096  # a multiple of all alignments
 ZONE = "\t.zero %d" % BYTES
 SECTION = re.compile(r"\s*\.(?:section\s+|(?=(?:text|data|bss)\b))\.?([\w.$]+)")
 HAS_VARIABLES = re.compile(r"(?:tbss|tdata|bss|data)(?:\.(?!rel\.ro)|$)")
