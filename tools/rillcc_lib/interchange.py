@@ -243,12 +243,18 @@ class Interchange:
         builder = lib.CreateBuilderInContext(m.context)
         if self.scatters():
             m.set_text_attribute(self.kernel, SCATTERS)
-        whole_rounds.WholeRounds(self, builder).add(MOST_LOOPS)
-        places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
-        if len(places) > MOST_LOOPS:
-            places = []
+        rounds = whole_rounds.WholeRounds(self, builder)
+        rounds.add(MOST_LOOPS)
+        paying = [loop for loop in self.loops() if self.pays(loop)]
+        if len(paying) > MOST_LOOPS:
+            paying = []
+        places = [self.place(loop) for loop in paying]
+        # All threads pass by the rest of a loop together if none has any: else each would look for itself.
+        places += [m.terminator(rounds.rests[loop.header]) for loop in paying if loop.header in rounds.rests]
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
         marker = places and (m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind))
+        if marker:  # one cut is one place
+            lib.AddAttributeAtIndex(marker, llvm.FUNCTION_INDEX, m.attribute("noduplicate"))
         for place in places:
             lib.PositionBuilderBefore(builder, place)
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")

@@ -16,10 +16,11 @@ from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
 from .regions import WARP, WARP_ANY, require
-from .rows import ThreadLoop
+from .rows import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
+NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
@@ -313,6 +314,7 @@ class Strips(Lanes):
         copies = {block: self.new_block("") for block in blocks}
         latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
         copies[region.latch] = latch
+        own = self.aside(region, blocks, graph)
         x, y, z, t = place
         few, count = region.few, m.number(LANES)
         if few and not few.every:
@@ -340,9 +342,9 @@ class Strips(Lanes):
             for value in m.instructions(block):
                 if value in copies:
                     continue
-                own = self.own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
-                if own:
-                    copies[value] = self.element(own[1], own[0], wide_lane)
+                array = own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
+                if array:
+                    copies[value] = self.element(array[1], array[0], wide_lane)
                 elif m.opcode(value) == llvm.PHI:
                     copies[value] = self.build("Phi", lib.TypeOf(value))
                     phis.append(value)
@@ -372,6 +374,27 @@ class Strips(Lanes):
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
             self.thread_loops.append(ThreadLoop(copies[rows.loop], latch, lane))
         self.at_end(after)
+        for slot, array in own.items():
+            if array != self.own[slot]:
+                self.copy_warp(array, self.own[slot])
+
+    def aside(self, region, blocks, graph):
+        """Returns the arrays that stand for a warp's own values in a region.  Where each lane has a loop, of which LLVM makes
+        no vectors, these are others with the same values: what lanes look up one by one does not stay in registers."""
+        m, own = self.m, dict(self.own)
+        inside = {b: [other for other in graph[b] if other in blocks and other != region.rows.loop] for b in blocks}
+        if any(b in flow.reachable(inside, inside[b]) for b in blocks):
+            used = {m.operands(i)[0] for b in blocks for i in m.instructions(b) if m.opcode(i) == llvm.GEP}
+            for slot, (_, kind) in self.own.items():
+                if slot in used and self.lib.GetTypeKind(kind) in NUMBERS:
+                    own[slot] = self.allocate_warp(kind), kind
+                    self.copy_warp(self.own[slot], own[slot])
+        return own
+
+    def copy_warp(self, source, target):
+        """Copies the values of a warp from one array to another."""
+        vector = self.lib.VectorType(source[1], LANES)
+        self.store(self.load(vector, source[0]), target[0])
 
     # Numbers of warps and lanes
 

@@ -60,6 +60,7 @@ class WholeRounds:
         self.below = AllBelow(self, THREAD)
         begins = [value for inside in self.i.instructions.values() for value in inside if self.marker(value) == BEGIN]
         self.size = self.m.arguments(begins[0])[3:6] if begins else None
+        self.rests = {}  # the first block of a loop in front: the one where threads that have rounds left go on
 
     def add(self, most):
         """Adds the loops in front of those for which it pays, up to a number."""
@@ -221,21 +222,57 @@ class WholeRounds:
             joined[value] = self.phi(lib.GetUndef(lib.TypeOf(value)), copies[value]) if value in copies else value
         more, came = self.phi(guard, again), self.phi(m.number(0, m.i1), m.number(1, m.i1))
         self.end(join, lib.BuildCondBr, self.phi(m.number(1, m.i1), some), rest, left)
-        self.end(rest, lib.BuildCondBr, more, loop.header, left)
-        if is_guarded:
-            other = next(b for b in m.successors(decides) if b != way)
+        other = next(b for b in m.successors(decides) if b != way) if is_guarded else plan.after
+        meets = self.meeting(plan, other)
+        skip = m.new_block(self.i.kernel, "") if meets else left
+        self.end(rest, lib.BuildCondBr, more, loop.header, skip)
+        if meets:
+            self.rests[copies[loop.header]] = rest
+            for block in left, skip:
+                self.end(block, lib.BuildBr, meets)
+                for phi in m.phis(meets):
+                    lib.PositionBuilderBefore(self.builder, m.terminator(block))
+                    m.add_ways(phi, [(self.at_end(plan, phi, meets, decides if is_guarded else None, joined, came), block)])
+            self.drop_way(meets, decides)
+        else:
             self.end(left, lib.BuildCondBr, came, plan.after, decides)
             self.end(decides, lib.BuildBr, other)
-        else:
-            self.end(left, lib.BuildBr, plan.after)
-        for phi in m.phis(plan.after):
-            value = next(value for value, block in m.incoming(phi) if block == loop.latch)
-            m.add_ways(phi, [(joined[value], left)])
+            for phi in m.phis(plan.after):
+                m.add_ways(phi, [(joined[self.from_latch(plan, phi)], left)])
         for phi, way in zip(m.phis(loop.header), ways):
             m.replace_phi(phi, lambda v, b, way=way: (v, b) if b != plan.before else (joined[way[loop.latch]], rest), self.builder)
-        for block in [*chain[::-1]] + ([] if is_guarded else [decides]):
+        for block in [*chain[::-1]] + ([decides] if meets else []):
             lib.DeleteBasicBlock(block)
         return copies[loop.header]
+
+    def meeting(self, plan, other):
+        """Returns where those who execute a loop meet those who do not and go to `other`, if nothing is computed before it."""
+        if other == plan.after:
+            return other
+        passes = len(self.m.phis(plan.after)) == len(self.m.instructions(plan.after)) - 1
+        return other if passes and self.m.successors(plan.after) == [other] else None
+
+    def from_latch(self, plan, phi):
+        return next(value for value, block in self.m.incoming(phi) if block == plan.loop.latch)
+
+    def at_end(self, plan, phi, meets, decides, joined, came):
+        """Builds what a value is where a thread without rounds left comes to the meeting."""
+        ways = {block: value for value, block in self.m.incoming(phi)}
+        value = ways[plan.loop.latch if meets == plan.after else plan.after]
+        if value in self.m.phis(plan.after) and meets != plan.after:
+            value = self.from_latch(plan, value)
+        value = joined.get(value, value)
+        return self.build_one("Select", came, value, ways[decides]) if decides else value
+
+    def drop_way(self, block, way):
+        """Removes a way into a block, whether or not it has phis."""
+        for phi in self.m.phis(block):
+            kept = [(value, other) for value, other in self.m.incoming(phi) if other != way]
+            self.lib.PositionBuilderBefore(self.builder, phi)
+            new = self.build_one("Phi", self.lib.TypeOf(phi))
+            self.m.add_ways(new, [(new if value == phi else value, other) for value, other in kept])
+            self.lib.ReplaceAllUsesWith(phi, new)
+            self.lib.InstructionEraseFromParent(phi)
 
     def build_rounds(self, plan, copies, head, over, range_):
         """Builds what counts the rounds of the copy of a loop; returns what says whether a thread has another one, and
