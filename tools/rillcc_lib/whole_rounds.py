@@ -138,7 +138,33 @@ class WholeRounds:
             return None
         *range_, fits = range_
         holds = self.build_one("Select", holds, fits, m.number(0, m.i1))
+        self.sums = self.find_sums(plan)
+        if self.sums:
+            holds = self.build_one("Select", holds, self.build_no_wrap(plan, *range_), m.number(0, m.i1))
         return self.build_loop(plan, decides, chain, holds, range_)
+
+    def find_sums(self, plan):
+        """Returns the unsigned sums of the counter and what is the same in all rounds, which say where memory is accessed: none
+        may wrap in the loop in front, since neighbours would not be neighbours there."""
+        found = {}
+        for block in plan.loop.blocks if not plan.steps and self.lib.TypeOf(plan.counter) == self.m.i32 else ():
+            for value in self.i.instructions[block]:
+                others = [v for v in self.m.operands(value) if v != plan.counter] if self.m.opcode(value) == llvm.ADD else []
+                wide = any(self.m.opcode(user) == llvm.ZEXT for user in self.m.users(value))
+                if len(others) == 1 and wide and self.is_before(plan.loop, others[0]):
+                    found[value] = others[0]
+        return found
+
+    def build_no_wrap(self, plan, least, own, distance):
+        """Builds what says that the sums do not wrap: the counter is never above the limit."""
+        most = self.build_one("Add", least, distance)
+        fits = self.build_one("ICmp", llvm.ULE, most, plan.limit)
+        if plan.predicate in SIGNED:
+            fits = self.build_one("And", fits, self.build_one("ICmp", llvm.SGE, least, self.m.number(0)))
+        for other in dict.fromkeys(self.sums.values()):
+            room = self.build_one("Sub", self.m.number(0xFFFFFFFF), other)
+            fits = self.build_one("And", fits, self.build_one("ICmp", llvm.ULE, plan.limit, room))
+        return self.build_one("Freeze", fits)
 
     def find_decision(self, plan):
         """Returns the block that decides whether a thread comes to a loop, and those between it and the loop, last to
@@ -284,6 +310,8 @@ class WholeRounds:
         lib.PositionBuilderBefore(self.builder, m.instructions(header)[len(m.phis(header))])
         of_thread = build("NSWAdd" if plan.predicate in SIGNED else "NUWAdd", low, own)  # it is not above the largest one
         copies[plan.counter] = of_thread
+        for value in [of_thread, *(copies[value] for value in self.sums)] if self.sums else ():
+            lib.SetNUW(value, 1)
         lib.ReplaceAllUsesWith(counter, of_thread)
         lib.InstructionEraseFromParent(counter)
         end = m.terminator(latch)
