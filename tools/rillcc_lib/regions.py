@@ -172,7 +172,7 @@ class Finder:
             for call in self.calls(name):
                 self.lib.ReplaceAllUsesWith(call, value)
                 self.lib.InstructionEraseFromParent(call)
-        self.size = values[3:6]
+        self.size, self.grid = values[3:6], set(values[6:9])
         self.dynamic_shared = values[9]
         self.lib.InstructionEraseFromParent(begins[0])
         for block in self.m.blocks(self.function):

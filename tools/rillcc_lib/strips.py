@@ -95,7 +95,20 @@ class Strips(Lanes):
             found = kept
 
     def may_belong(self, region):
-        return self.fits(region) or (region.scalar and not self.needs_next and not region.ends)
+        return (self.fits(region) and not self.goes_far(region)) or (region.scalar and not self.needs_next and not region.ends)
+
+    def goes_far(self, region):
+        """Returns whether a loop whose threads go innermost goes on by the size of the grid: what neighbouring warps access is
+        on one page of memory then, and the next round's on another one."""
+        steps = (i for i in self.region_instructions(region) if self.m.opcode(i) == llvm.ADD)
+        return any(map(self.c.is_free, region.blocks)) and any(self.is_of_grid(v, set()) for i in steps for v in self.m.operands(i))
+
+    def is_of_grid(self, value, seen):
+        """Returns whether a value that is the same for all threads is computed of the size of the grid."""
+        if value in self.c.grid or value in seen or value in self.c.varying or not self.lib.IsAInstruction(value):
+            return value in self.c.grid
+        seen.add(value)
+        return self.m.opcode(value) in PURE and any(self.is_of_grid(v, seen) for v in self.m.operands(value))
 
     def may_follow(self, region, other):
         if other.sync is None and other.uniform:
