@@ -17,7 +17,7 @@ from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
 MANY = None  # a stride that is not constant
-VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
+VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE, FLOATS = 13, 10, 11, (1, 2, 3)  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 # By what the number of a thread is divided if the result is that of its warp, or what is left is about the lane.
 WARPS = range(32, 1025, 32)
@@ -97,8 +97,8 @@ class Interchange:
 
     # Loops
 
-    def loops(self):
-        """Yields the innermost ones that go back from one place."""
+    def loops(self, around=0):
+        """Yields those that go back from one place: the innermost ones, or those around one other one."""
         backs = {}
         for block, others in self.graph.items():
             for other in others if block in self.immediate else ():
@@ -107,8 +107,26 @@ class Interchange:
         predecessors = flow.reverse(self.graph)
         for header, latches in backs.items():
             blocks = flow.reachable(predecessors, latches, [header])
-            if len(latches) == 1 and not any(other in backs for other in blocks - {header}):
+            if len(latches) == 1 and sum(other in backs for other in blocks - {header}) == around:
                 yield Loop(header, latches[0], blocks)
+
+    def is_fit_around(self, loop):
+        """Returns whether a loop is around one of a single block, which adds up numbers for each thread equally often: rows.py
+        can do that for several threads, if nothing but their numbers decides who comes there."""
+        inner = [block for block in loop.blocks if block in self.graph[block]]
+        plain = all(self.is_plain(i) for block in loop.blocks for i in self.instructions[block][:-1])
+        if not inner or not plain or not self.is_uniform(self.lib.GetCondition(self.m.terminator(inner[0]))):
+            return False
+        kinds = [self.lib.GetTypeKind(self.lib.TypeOf(phi)) for phi in self.m.phis(inner[0])]
+        return any(kind in FLOATS for kind in kinds) and any(self.m.opcode(i) == llvm.LOAD for i in self.instructions[inner[0]])
+
+    def is_plain(self, value):
+        opcode = self.m.opcode(value)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(value) and self.lib.GetOrdering(value) == llvm.NOT_ATOMIC
+        if opcode == llvm.CALL:
+            return self.is_pure(value) or self.marker(value) in THREAD + BLOCK
+        return opcode in PURE or opcode in DIVISIONS or opcode == llvm.PHI
 
     def pays(self, loop):
         for block in loop.blocks:
@@ -246,11 +264,12 @@ class Interchange:
         rounds = whole_rounds.WholeRounds(self, builder)
         rounds.add(MOST_LOOPS)
         paying = [loop for loop in self.loops() if self.pays(loop)]
+        paying += [loop for loop in self.loops(1) if loop.header in rounds.around]
         if len(paying) > MOST_LOOPS:
             paying = []
         places = [self.place(loop) for loop in paying]
         # All threads pass by the rest of a loop together if none has any: else each would look for itself.
-        places += [m.terminator(rounds.rests[loop.header]) for loop in paying if loop.header in rounds.rests]
+        places += [m.terminator(block) for loop in paying for block in rounds.rests.get(loop.header, [])]
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
         marker = places and (m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind))
         if marker:  # one cut is one place

@@ -22,6 +22,7 @@ class Lanes(Loops):
         super().__init__(cutter)
         self.in_place = {}  # shuffle: the region that reads what it gives
         self.acted = {}  # sync: the calls of the functions that do what it is for
+        self.warp_arrays = set()
         self.own = {}  # slot: the array of a warp that stands for it in a group of regions (strips.py), and the type
 
     def find_read_in_place(self):
@@ -179,7 +180,14 @@ class Lanes(Loops):
         with self.in_front():
             place = self.build("Alloca", self.lib.ArrayType2(kind, LANES))
             self.lib.SetAlignment(place, 64)
+        self.warp_arrays.add(place)
         return place
+
+    def is_kept(self, pointer):
+        """Returns whether a pointer is to a value that a thread keeps, or that all keep: it is there for each thread."""
+        if self.m.is_binary(pointer, llvm.GEP):
+            pointer = self.lib.GetOperand(pointer, 0)
+        return pointer in self.warp_arrays or any(pointer == slot for slot, _, _ in self.slots.values())
 
     def warp_of(self, value, wide):
         """Returns where a value of the warp is kept that begins with the thread of number `wide`."""

@@ -68,6 +68,7 @@ class Rows:
     loads: list  # and those that load from each thread's own row
     start: dict  # phi of the loop: its first value
     ends: list  # what is used of the loop after it,
+    counts: set  # numbers from before the loop that must be one more in each thread,
     places: dict  # and the variables where this is kept, with an element for each thread
     lanes: list  # of each thread, what values from before the loop are for it
     spread: dict  # value from before the loop: the vector of what it is for each thread
@@ -164,24 +165,26 @@ class Rows:
 
     def is_same(self, value):
         """Returns whether a value from before the loop is the same for all threads."""
-        if value not in self.block_of:
+        if value not in self.block_of or self.w.intrinsic(value).startswith("llvm.threadlocal"):
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_same, self.m.operands(value)))
 
     def is_known(self, value, path, is_guard=False):
         """Returns whether a value from before the loop can be computed for another thread: before it is known that this
         thread comes to the loop, or after."""
-        if value not in self.block_of or value == self.threads.counter:
+        if value == self.threads.counter or self.is_same(value):
             return True
         opcode = self.m.opcode(value)
-        if self.block_of[value] not in path or (opcode == llvm.LOAD and is_guard) or opcode not in PURE | {llvm.LOAD}:
+        if self.block_of[value] not in path or opcode not in PURE | {llvm.LOAD}:
+            return False
+        if opcode == llvm.LOAD and is_guard and not self.w.is_kept(self.lib.GetOperand(value, 0)):
             return False
         return all(self.is_known(operand, path, is_guard) for operand in self.m.operands(value))
 
     def pays(self, row):
         """Returns whether all of a loop can be done for several threads, and adds up numbers of each thread's own row."""
         m, lib = self.m, self.lib
-        self.row, self.inside = row, m.instructions(row.block)[:-1]
+        self.row, self.inside, self.counts = row, m.instructions(row.block)[:-1], set()
         self.find_varying()
         inputs = {v for value in self.inside for v in self.outside_operands(value)}
         if not all(self.is_known(value, row.path) for value in inputs):
@@ -221,7 +224,7 @@ class Rows:
                 return False
             size = lib.ABISizeOfType(m.layout, kind)
             fills_bytes = lib.SizeOfTypeInBits(m.layout, kind) == 8 * size and size in (1, 2, 4, 8)
-            return value not in self.varying or (fills_bytes and self.step(lib.GetOperand(value, 0)) == size)
+            return value not in self.varying or (fills_bytes and (self.is_column(value) or self.step(lib.GetOperand(value, 0)) == size))
         if opcode == llvm.CALL:
             return self.is_vectorized(value) and is_number
         if opcode == llvm.GEP:  # each is for loads alone
@@ -241,6 +244,47 @@ class Rows:
         name = self.m.name(callee).split(".")
         return len(name) == 3 and name[1] in VECTORIZED and self.m.uses_no_memory(callee)
 
+    # How much larger a value is in the next thread
+
+    def is_column(self, load):
+        """Returns whether neighbouring threads load neighbouring elements."""
+        return self.apart(self.lib.GetOperand(load, 0)) == self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(load))
+
+    def apart(self, value):
+        """Returns how much larger a value is in the next thread, in bytes if it is a pointer; None if that is not known."""
+        m, opcode = self.m, self.m.opcode(value) if self.lib.IsAInstruction(value) else None
+        if value == self.threads.counter or value not in self.block_of or (value in self.inside and value not in self.varying):
+            return int(value == self.threads.counter)
+        if value not in self.inside and self.is_same(value):
+            return 0
+        if self.is_count(value):
+            self.counts.add(value)
+            return 1
+        if opcode in (llvm.SEXT, llvm.ZEXT):
+            operand = m.operands(value)[0]
+            exact = operand == self.threads.counter or self.has_flag(operand, "nsw" if opcode == llvm.SEXT else "nuw")
+            return self.apart(operand) if exact else None
+        if opcode not in (llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.GEP):
+            return None
+        return self.grows(value, [self.apart(operand) for operand in m.operands(value)])
+
+    def is_count(self, value):
+        """Returns whether a value is a number that threads keep, such as the counter of a loop around this one: all_come() asks
+        whether it is one more in each thread."""
+        if self.lib.TypeOf(value) != self.m.i32 or not self.m.is_binary(value, llvm.LOAD):
+            return False
+        pointer = self.lib.GetOperand(value, 0)
+        return self.m.is_binary(pointer, llvm.GEP) and self.w.is_kept(pointer)
+
+    def has_flag(self, value, flag):
+        """Returns whether a sum does not wrap for any thread; of what it is a sum, only the thread's number differs."""
+        if value == self.threads.counter or (value not in self.block_of or value not in self.varying and self.is_same(value)):
+            return True
+        if self.is_count(value):
+            return flag == "nsw"
+        words = self.m.text(value).split(" = ", 1)[1].split() if self.m.opcode(value) in (llvm.ADD, llvm.MUL, llvm.SHL) else []
+        return flag in words[:3] and all(self.has_flag(operand, flag) for operand in self.m.operands(value))
+
     # How much larger a value is in the next round
 
     def step(self, value):
@@ -256,7 +300,12 @@ class Rows:
             return self.step(operand) if self.is_exact(operand, "nsw" if opcode == llvm.SEXT else "nuw") else None
         if opcode not in (llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.GEP):
             return None
-        steps = [self.step(operand) for operand in m.operands(value)]
+        return self.grows(value, [self.step(operand) for operand in m.operands(value)])
+
+    def grows(self, value, steps):
+        """Returns how much larger a value is if its operands are larger by some steps."""
+        m = self.m
+        opcode = m.opcode(value)
         if None in steps:
             return None
         if not any(steps):
@@ -317,10 +366,15 @@ class Rows:
         m.redirect(row.before, row.block, enter)
         w.at_end(enter)
         w.branch_if(self.build("ICmp", llvm.ULT, self.threads.counter, w.load(m.i32, done)), fetch, check)
+        ask = w.new_block("")
         w.at_end(check)
+        room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, self.threads.counter), m.number(LANES))
+        w.branch_if(room, ask, row.block)
+        w.at_end(ask)
         w.branch_if(self.all_come(start[row.counter]), strip, row.block)
         for phi in m.phis(row.block):
-            m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
+            new = m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
+            m.add_ways(new, [(next(v for v, b in m.incoming(new) if b == check), ask)])
         self.renew(start, results, places)
         w.at_end(strip)
         self.find_inputs()
@@ -340,16 +394,20 @@ class Rows:
         self.join(merge, fetch, taken)
 
     def all_come(self, start):
-        """Builds what says that there are LANES threads from this one on, which all come to the loop, and enough rounds."""
+        """Builds what says that the LANES threads from this one on, which there are, all come to the loop, for enough rounds."""
         m, outer = self.m, self.threads.counter
-        room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, outer), m.number(LANES))
         rounds = self.build("Sub", self.row.limit, start)
-        fits = self.build("And", room, self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds))))
+        fits = self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds)))
         self.lanes = [{outer: self.w.nowrap(self.build("Add", outer, m.number(lane))) if lane else outer} for lane in range(LANES)]
         for condition, way in self.row.guards:
             for lane in [] if self.is_same(condition) else self.lanes[1:]:
                 holds = self.build("Freeze", self.of_lane(condition, lane))
                 fits = self.build("And", fits, holds if way else self.build("Xor", holds, m.number(1, m.i1)))
+        for value in self.counts:
+            first, *others = [self.build("SExt", self.of_lane(value, lane), m.i64) for lane in self.lanes]
+            for i, other in enumerate(others, 1):
+                is_next = self.build("ICmp", llvm.EQ, other, self.build("Add", first, m.number(i, m.i64)))
+                fits = self.build("And", fits, self.build("Freeze", is_next))
         return fits
 
     def find_inputs(self):
@@ -469,7 +527,11 @@ class Rows:
                 if value not in self.varying:
                     env[value] = self.copy(value, env)
                 elif value in self.loads:
-                    if count == 1:
+                    if self.is_column(value):
+                        at = self.address(self.m.operands(value)[0], env, self.lanes[0], {})
+                        env[value] = self.w.load(self.vector(self.lib.TypeOf(value)), at)
+                        self.lib.SetAlignment(env[value], self.lib.GetAlignment(value))
+                    elif count == 1:
                         env[value] = self.gather([self.load_of(value, env, lane) for lane in self.lanes])
                     else:
                         env[value] = self.column(value, number, env, first, ready)

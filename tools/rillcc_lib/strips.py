@@ -392,11 +392,10 @@ class Strips(Lanes):
                 self.copy_warp(array, self.own[slot])
 
     def aside(self, region, blocks, graph):
-        """Returns the arrays that stand for a warp's own values in a region.  Where each lane has a loop, of which LLVM makes
+        """Returns the arrays that stand for a warp's own values in a region.  Where each lane has branches, of which LLVM may make
         no vectors, these are others with the same values: what lanes look up one by one does not stay in registers."""
         m, own = self.m, dict(self.own)
-        inside = {b: [other for other in graph[b] if other in blocks and other != region.rows.loop] for b in blocks}
-        if any(b in flow.reachable(inside, inside[b]) for b in blocks):
+        if any(len(graph[b]) > 1 for b in blocks):
             used = {m.operands(i)[0] for b in blocks for i in m.instructions(b) if m.opcode(i) == llvm.GEP}
             for slot, (_, kind) in self.own.items():
                 if slot in used and self.lib.GetTypeKind(kind) in NUMBERS:

@@ -13,7 +13,8 @@ n for all threads, a loop of its own is made, which is one (interchange.py):
     }
     if (left && j < n) goto loop;
 
-The loop itself stays for the last round, and for blocks in which some threads have none.  Each thread executes the same
+Where all threads have one round left at most, they go on to a copy of that round instead.  The loop itself stays for blocks in
+which some threads have no round.  Each thread executes the same
 rounds in the same order.
 """
 
@@ -60,19 +61,25 @@ class WholeRounds:
         self.below = AllBelow(self, THREAD)
         begins = [value for inside in self.i.instructions.values() for value in inside if self.marker(value) == BEGIN]
         self.size = self.m.arguments(begins[0])[3:6] if begins else None
-        self.rests = {}  # the first block of a loop in front: the one where threads that have rounds left go on
+        self.around: set = set()  # the first blocks of loops in front which are around others
+        self.rests = {}  # the first block of a loop in front: those where threads that have rounds left go on
 
     def add(self, most):
         """Adds the loops in front of those for which it pays, up to a number."""
         done: set = set()
         while self.size and len(done) < 2 * most:
-            loop = next((loop for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)), None)
-            if loop is None:
+            found = [(loop, False) for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)]
+            found += [(loop, True) for loop in self.i.loops(1) if loop.header not in done and self.i.is_fit_around(loop)]
+            if not found:
                 return
+            loop, is_around = found[0]
             done.add(loop.header)
             plan = self.plan(loop)
             if plan:
-                done.add(self.build(plan))
+                front = self.build(plan)
+                done.add(front)
+                if is_around:
+                    self.around.add(front)
                 self.i.read(self.i.kernel)
 
     # Which loops
@@ -181,6 +188,8 @@ class WholeRounds:
         return plan.before, []
 
     def is_early(self, value):
+        if self.m.opcode(value) == llvm.CALL and self.m.callee(value) and self.m.name(self.m.callee(value)).startswith("llvm.threadlocal"):
+            return True  # where shared memory is
         return self.m.opcode(value) in PURE or self.marker(value) in THREAD + BLOCK
 
     def holds(self, condition, wanted):
@@ -247,20 +256,27 @@ class WholeRounds:
         for value in ends - set(joined):
             joined[value] = self.phi(lib.GetUndef(lib.TypeOf(value)), copies[value]) if value in copies else value
         more, came = self.phi(guard, again), self.phi(m.number(0, m.i1), m.number(1, m.i1))
-        self.end(join, lib.BuildCondBr, self.phi(m.number(1, m.i1), some), rest, left)
+        some = self.phi(m.number(1, m.i1), some)
         other = next(b for b in m.successors(decides) if b != way) if is_guarded else plan.after
         meets = self.meeting(plan, other)
-        skip = m.new_block(self.i.kernel, "") if meets else left
-        self.end(rest, lib.BuildCondBr, more, loop.header, skip)
         if meets:
-            self.rests[copies[loop.header]] = rest
-            for block in left, skip:
+            skip, single, one, skip_one = [m.new_block(self.i.kernel, "") for _ in range(4)]
+            self.rests[copies[loop.header]] = [rest, one]
+            lib.PositionBuilderAtEnd(self.builder, join)
+            is_single = self.build_single(plan, self.phi(range_[0], self.next_low), range_[2])
+            self.end(join, lib.BuildCondBr, some, single, left)
+            self.end(single, lib.BuildCondBr, is_single, one, rest)
+            self.end(rest, lib.BuildCondBr, more, loop.header, skip)
+            self.end(one, lib.BuildCondBr, more, self.copy_round(plan, joined, one), skip_one)
+            for block in left, skip, skip_one:
                 self.end(block, lib.BuildBr, meets)
                 for phi in m.phis(meets):
                     lib.PositionBuilderBefore(self.builder, m.terminator(block))
                     m.add_ways(phi, [(self.at_end(plan, phi, meets, decides if is_guarded else None, joined, came), block)])
             self.drop_way(meets, decides)
         else:
+            self.end(join, lib.BuildCondBr, some, rest, left)
+            self.end(rest, lib.BuildCondBr, more, loop.header, left)
             self.end(left, lib.BuildCondBr, came, plan.after, decides)
             self.end(decides, lib.BuildBr, other)
             for phi in m.phis(plan.after):
@@ -269,6 +285,31 @@ class WholeRounds:
             m.replace_phi(phi, lambda v, b, way=way: (v, b) if b != plan.before else (joined[way[loop.latch]], rest), self.builder)
         for block in [*chain[::-1]] + ([decides] if meets else []):
             lib.DeleteBasicBlock(block)
+        return copies[loop.header]
+
+    def build_single(self, plan, low, distance):
+        """Builds what says that no thread has more than one round left, where the counters begin at `low`: none wraps, the
+        largest one is not below the limit, and all others will be above it."""
+        m, build, signed = self.m, self.build_one, plan.predicate in SIGNED
+        largest = build("Add", low, distance)
+        beyond = build("Add", largest, plan.step)
+        grow = [build("ICmp", llvm.SGE if signed else llvm.UGE, b, a) for a, b in ((low, largest), (largest, beyond))]
+        ends = build("Xor", self.compare(plan, largest), m.number(1, m.i1))
+        return build("And", build("And", *grow), build("And", ends, build("ICmp", llvm.ULT, distance, plan.step)))
+
+    def copy_round(self, plan, joined, before):
+        """Copies one round of a loop, which is entered from a block; returns where it begins."""
+        m, loop = self.m, plan.loop
+        blocks = [block for block in self.i.graph if block in loop.blocks]
+        copies = m.copy_blocks(self.i.kernel, blocks, self.builder)
+        for block in blocks:
+            for phi in m.phis(block):
+                ways = [(copies.get(v, v), copies.get(b, b)) for v, b in m.incoming(phi)]
+                m.add_ways(copies[phi], ways if block != loop.header else [(joined[self.from_latch(plan, phi)], before)])
+        self.end(copies[loop.latch], self.lib.BuildBr, plan.after)
+        for phi in m.phis(plan.after):
+            value = self.from_latch(plan, phi)
+            m.add_ways(phi, [(copies.get(value, value), copies[loop.latch])])
         return copies[loop.header]
 
     def meeting(self, plan, other):
@@ -317,7 +358,7 @@ class WholeRounds:
         end = m.terminator(latch)
         condition = lib.GetCondition(end)
         lib.PositionBuilderBefore(self.builder, end)
-        next_low = build("Add", low, plan.step)
+        self.next_low = next_low = build("Add", low, plan.step)
         largest, following = build("Add", low, distance), build("Add", next_low, distance)
         grows = build("ICmp", llvm.SGE if plan.predicate in SIGNED else llvm.UGE, following, largest)
         all_again = build("And", grows, self.compare(plan, following))
