@@ -416,7 +416,6 @@ class Rewriter:
             try:
                 notes[entry.name], self.arrays[entry.name] = self.cut_all(entry, syncing)
             except regions.Refused as why:
-                import os as _o; _o.environ.get("DBG") and print("REFUSED", why)
                 if cuts and entry.name not in as_written:
                     as_written.add(entry.name)
                 else:
