@@ -278,7 +278,7 @@ class Rows:
 
     def has_flag(self, value, flag):
         """Returns whether a sum does not wrap for any thread; of what it is a sum, only the thread's number differs."""
-        if value == self.threads.counter or (value not in self.block_of or value not in self.varying and self.is_same(value)):
+        if value == self.threads.counter or (value not in self.varying and self.is_same(value)):
             return True
         if self.is_count(value):
             return flag == "nsw"
