@@ -327,7 +327,7 @@ class Strips(Lanes):
         copies = {block: self.new_block("") for block in blocks}
         latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
         copies[region.latch] = latch
-        own = self.aside(region, blocks, graph)
+        own = self.apart_from_own(region, blocks, graph)
         x, y, z, t = place
         few, count = region.few, m.number(LANES)
         if few and not few.every:
@@ -391,7 +391,7 @@ class Strips(Lanes):
             if array != self.own[slot]:
                 self.copy_warp(array, self.own[slot])
 
-    def aside(self, region, blocks, graph):
+    def apart_from_own(self, region, blocks, graph):
         """Returns the arrays that stand for a warp's own values in a region.  Where each lane has branches, of which LLVM may make
         no vectors, these are others with the same values: what lanes look up one by one does not stay in registers."""
         m, own = self.m, dict(self.own)
