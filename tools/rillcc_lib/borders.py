@@ -129,7 +129,7 @@ class Borders:
         return bool(borders)
 
     def check(self, needed):
-        """Invariant: what can be seen or can fail behind borders is in blocks to which the active threads alone come.  `needed`
+        """Invariant: what can be seen or can fail after borders is in blocks to which the active threads alone come.  `needed`
         has what says who these are, for each such instruction."""
         for value, active in needed.items():
             block = self.lib.GetInstructionParent(value)
