@@ -76,6 +76,7 @@ class Statements(Expressions):
             (1, self.operations),
             (1, self.rows),
             (1, self.ragged),
+            (1, self.around),
             (2, self.own_row),
             (not self.readable, lambda: ["tile[t] = %s;" % self.unsigned()]),
         )
@@ -214,6 +215,22 @@ class Statements(Expressions):
             loop = ["for (%s %s; %s += %s) {" % (first, tests, k, step), texts]
         result = s if type_ == "unsigned" else "bits(%s)" % s
         return [*nodes, Block([loop]), "h = h * 31 + %s;" % (value % result)] + ["h ^= %s;" % name for name in s_more]
+
+    def around(self):
+        """Returns a loop that threads leave in different rounds, around sums of the numbers of a row or a column."""
+        c, k, s, v, type_ = self.new("c"), self.new("k"), self.new("s"), self.new("v"), self.one_of(FLOATS)
+        counter = self.one_of(("unsigned", "int"))
+        start, step = self.one_of(("t", "threadIdx.x", "lane", "t * 2 + 1")), self.one_of(("threads", "blockDim.x", "32", "(b & 63) + 1"))
+        end, times = self.one_of(("%d" % self.below(300), "(a & 255)", "50", "(b & 127)")), self.one_of(("16", "(a & 31) + 9", "(b & 31)", "23"))
+        x = self.one_of(("in[%s * 8 + %s]", "in[%s + %s * 2]", "in[%s * 5 + %s + (b & 63)]")) % (k, c)
+        add = "%s = %s %s static_cast<%s>(%s & 0xff);" % (v, v, self.one_of(("+", "/ 2 -", "* in[%s] +" % k)), type_, x)
+        inner = Block([["for (unsigned %s = 0; %s < %s; %s++) {" % (k, k, times, k), [add]]])
+        texts = ["%s %s = static_cast<%s>(%s);" % (type_, v, type_, self.one_of(("0", c))), inner, "%s = %s / 2 + %s;" % (s, s, v)]
+        if self.chance(25):
+            texts[1] = Block([["if (%s) {" % self.one_of(("in[%s] & 1" % c, "(b & 1) != 0", "t != 3")), [inner]]])
+        head = "for ({n} {c} = static_cast<{n}>({start}); {c} < static_cast<{n}>({end}); {c} += static_cast<{n}>({step})) {{"
+        loop = [head.format(n=counter, c=c, start=start, end=end, step=step), texts]
+        return ["%s %s = 0;" % (type_, s), Block([loop]), "h = h * 31 + bits(%s);" % s]
 
     def own_row(self):
         """Returns a sum over numbers that are neighbours of each other, and a row away from those of the next thread."""

@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 import differential
@@ -266,6 +267,18 @@ class Regions(differential.Differential):
             for name in bodies:
                 self.assertRegex(shown.stdout, name + r"\w*\.block\.some")
 
+    def test_a_mistake_with_borders_is_an_error(self):
+        text = "RILL_KERNEL(k, int n, int m, const float *a, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
+        text += "if (i >= n) return; float s = 0; for (int k = 0; k < m; k++) s += a[k * n + i]; y[i] = s; }\n"
+        path = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
+        code = "import runpy, sys; sys.argv[:] = sys.argv[1:]; sys.path.insert(0, sys.argv.pop(0)); from rillcc_lib import borders; "
+        code += "%srunpy.run_path(sys.argv[0], run_name='__main__')"
+        for change in "", "borders.Borders.leave_out = lambda *_: None; ":
+            command = [sys.executable, "-c", code % change, os.path.dirname(support.RILLCC), support.RILLCC, "--target", HOST]
+            result = subprocess.run([*command, "-o", self.path("o.c"), path], capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode != 0, change != "", result.stderr)
+            self.assertEqual("threads beyond a border execute" in result.stderr, change != "", result.stderr)
+
     def test_loops_that_threads_leave_one_after_another(self):
         """The rounds in which all take part are executed for all at once."""
         head = "#include <rill/device/kernel.h>\n"
@@ -308,6 +321,36 @@ class Regions(differential.Differential):
         notes.update(dict.fromkeys(("sum", "warp", "warps", "ints", "twice", "other"), "loops between barriers, inside its own loops"))
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
+
+    def test_loops_around_sums(self):
+        """Each thread adds up numbers in several rounds: its own row's, or those that are next to its neighbours'."""
+        bodies = {
+            "rows": "for (int t = x; t < m; t += blockDim.x) { float v = 0; for (int d = 0; d < 24; d++) v += b[d] * a[(r + t) * 24 + d]; y[2048 + t] = v; s += v; }",
+            "columns": "for (int t = x; t < m; t += blockDim.x) { float v = t; for (int d = 0; d < n; d++) v = v / 2 + b[d] * a[d * 40 + t]; s -= v; }",
+            "shared": "w[x] = b[x]; __syncthreads(); for (int t = x; t < m; t += blockDim.x) { float v = 0; "
+            "for (int d = 0; d < n; d++) v += w[d & 31] * a[(r + d) * m + t]; y[2048 + r * 512 + t] = v; }",
+            "few": "for (unsigned t = x; t < 23; t += blockDim.x) { float v = 0; for (int d = 0; d < n; d++) v += a[d * 23 + t]; y[4096 + t] = v; }",
+            "odd": "for (int t = x * 3 + 1; t <= m; t += blockDim.x * 2) { float v = 1; for (int d = 0; d < 20; d++) v -= a[t + d * 3] * b[d]; s += v; }",
+            "guarded": "if (i >= n) return; for (int t = x; t < m; t += 16) { float v = 0; for (int d = 0; d < 17; d++) v += a[d * m + t]; s += v; }",
+            "later": "float p = 0; for (int t = x; t < m; t += blockDim.x) { float v = 0; for (int d = 0; d < n; d++) v += a[t * 32 + d]; "
+            "p = fmaxf(p, v); } __syncthreads(); s = rill_warp_max(p); if (i >= n) return; y[512 + i] = s;",
+            "choice": "for (int t = x; t < m; t += blockDim.x) { float v = 0; if (t % 3) for (int d = 0; d < n; d++) v += a[d * m + t]; "
+            "else v = b[t]; s += v; }",
+            "wraps": "const unsigned q = blockIdx.x * 4u - unsigned(m); "
+            "for (unsigned k = x + m; k < 2u * m + 9; k += blockDim.x) s += a[q + k] * b[k];",
+            "some_wrap": "const unsigned q = blockIdx.x - 40u; for (int k = x; k < m; k += blockDim.x) if (k >= 40) s = s * 3 + a[q + k];",
+            "below": "for (unsigned k = x; k < unsigned(m); k += blockDim.x) s = s * 3 + a[unsigned(n) * 0x20000000u + 9 + k & 4095];",
+            "negative": "for (int k = x - 9; k < m - 5; k += blockDim.x) s += a[unsigned(r) * m + 64 + k];",
+            "last": "unsigned u = 0; for (unsigned k = x + 0xfffff000u; k < 0xfffff100u - (n & 3); k += blockDim.x) u = u * 3 + (k & 63); s = u;",
+            "conditions": "w[x] = b[x]; __syncthreads(); if (x % 32 == 0) w[x / 32 + 1000] = a[x]; __syncthreads(); s = w[x / 32 + 1000]; "
+            "__syncthreads(); if (x % 32 == 0) w[x / 32 + 1040] = s + x; __syncthreads(); s *= w[x / 32 + 1040] + (x % 32 == 0) + x / 32;",
+        }
+        start = "  __shared__ float w[1088];\n  const int r = blockIdx.x, x = threadIdx.x, i = r * blockDim.x + x;\n"
+        start += "  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % (name, start, body) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "")
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (20, 100), (17, 300), (33, 7)))
 
     def test_sums_of_blocks_that_a_program_writes(self):
         """Conditions about warps around functions of these keep the loops before and after as they are."""

@@ -17,6 +17,7 @@ This is done in a third version of a kernel (versions.py), for conditions that h
 from dataclasses import dataclass
 
 from . import flow, interchange, llvm
+from .errors import RillccError
 from .ir import DIVISIONS, PURE
 from .regions import BLOCK, COUNT, INTERCHANGE, THREAD
 
@@ -116,18 +117,32 @@ class Borders:
         ways_out = [block for block in self.order if borders and block in borders[0].blocks and borders[0].past in self.graph[block]]
         inside = {block: [b for b in borders if block in b.blocks] for block in self.order}
         self.failing = {i for block in self.order if inside[block] for i in self.i.instructions[block] if self.may_fail(i)}
-        active = None
+        blocks = {i: block for block in self.order for i in self.i.instructions[block] if i in self.failing}
+        active, needed = None, {}
         for border in borders:
             if active is not None:
                 self.leave_out(border.block, active)
             active = border.active = self.count(border, active)
-        left = {border.block for border in borders}
+            needed.update((i, active) for i, block in blocks.items() if block in border.blocks)
         for block in self.order:
-            if inside[block] and block not in left:
+            if inside[block] and not any(border.block == block for border in borders):
                 self.leave_out(block, inside[block][-1].active)
+        self.check(needed)
         for phi in self.m.phis(borders[0].past) if borders else ():
             self.m.replace_phi(phi, lambda v, b, phi=phi: (self.at_exit(phi, v, b, borders, inside) if b in ways_out else v, b), self.builder)
         return bool(borders)
+
+    def check(self, needed):
+        """Invariant: instructions that have side effects or can fail are in blocks that only active threads reach. `needed` has
+        the condition of the active threads for each such instruction."""
+        for value, active in needed.items():
+            block = self.lib.GetInstructionParent(value)
+            ends = [self.m.terminator(other) for other in self.m.predecessors(block)]
+            operands = self.m.operands(ends[0]) if len(ends) == 1 and self.m.opcode(ends[0]) == llvm.BR else []
+            ways = [self.lib.GetSuccessor(end, i) == block for end in ends for i in range(self.lib.GetNumSuccessors(end))]
+            if operands[:1] != [active] or ways != [True, False]:
+                text = "threads beyond a border execute `%s` in %s, which is a mistake of rillcc"
+                raise RillccError(text % (self.m.text(value).strip(), self.m.name(self.kernel)))
 
     def at_exit(self, phi, value, block, borders, inside):
         """Builds the value that a phi has after the borders. Each thread gets the value from the border at which it

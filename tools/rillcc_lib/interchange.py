@@ -19,7 +19,7 @@ from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
 MANY = None  # a stride that is unknown or not constant
-VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
+VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE, FLOATS = 13, 10, 11, (1, 2, 3)  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 # Divisors for which the quotient of a thread's index is the number of its warp, and the remainder depends on the lane.
 WARPS = range(32, 1025, 32)
@@ -100,8 +100,8 @@ class Interchange:
 
     # Loops
 
-    def loops(self):
-        """Yields the innermost loops that have a single latch."""
+    def loops(self, around=0):
+        """Yields the loops that have a single latch and contain `around` other loops: 0 for the innermost ones."""
         backs = {}
         for block, others in self.graph.items():
             for other in others if block in self.immediate else ():
@@ -110,8 +110,26 @@ class Interchange:
         predecessors = flow.reverse(self.graph)
         for header, latches in backs.items():
             blocks = flow.reachable(predecessors, latches, [header])
-            if len(latches) == 1 and not any(other in backs for other in blocks - {header}):
+            if len(latches) == 1 and sum(other in backs for other in blocks - {header}) == around:
                 yield Loop(header, latches[0], blocks)
+
+    def is_fit_around(self, loop):
+        """Returns whether a loop contains a loop of a single block that computes a sum for each thread, with the same trip
+        count for all threads. rows.py can execute it for several threads if only their indices decide who reaches it."""
+        inner = [block for block in loop.blocks if block in self.graph[block]]
+        plain = all(self.is_plain(i) for block in loop.blocks for i in self.instructions[block][:-1])
+        if not inner or not plain or not self.is_uniform(self.lib.GetCondition(self.m.terminator(inner[0]))):
+            return False
+        kinds = [self.lib.GetTypeKind(self.lib.TypeOf(phi)) for phi in self.m.phis(inner[0])]
+        return any(kind in FLOATS for kind in kinds) and any(self.m.opcode(i) == llvm.LOAD for i in self.instructions[inner[0]])
+
+    def is_plain(self, value):
+        opcode = self.m.opcode(value)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(value) and self.lib.GetOrdering(value) == llvm.NOT_ATOMIC
+        if opcode == llvm.CALL:
+            return self.is_pure(value) or self.marker(value) in THREAD + BLOCK
+        return opcode in PURE or opcode in DIVISIONS or opcode == llvm.PHI
 
     def pays(self, loop):
         for block in loop.blocks:
@@ -247,12 +265,19 @@ class Interchange:
         builder = lib.CreateBuilderInContext(m.context)
         if self.scatters():
             m.set_text_attribute(self.kernel, SCATTERS)
-        whole_rounds.WholeRounds(self, builder).add(MOST_LOOPS)
-        places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
-        if len(places) > MOST_LOOPS:
-            places = []
+        rounds = whole_rounds.WholeRounds(self, builder)
+        rounds.add(MOST_LOOPS)
+        paying = [loop for loop in self.loops() if self.pays(loop)]
+        paying += [loop for loop in self.loops(1) if loop.header in rounds.around]
+        if len(paying) > MOST_LOOPS:
+            paying = []
+        places = [self.place(loop) for loop in paying]
+        # If no thread has iterations left, all threads skip the remainder together; otherwise each would test it.
+        places += [m.terminator(block) for loop in paying for block in rounds.rests.get(loop.header, [])]
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
         marker = places and (m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind))
+        if marker:  # one cut is one place
+            lib.AddAttributeAtIndex(marker, llvm.FUNCTION_INDEX, m.attribute("noduplicate"))
         for place in places:
             lib.PositionBuilderBefore(builder, place)
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")

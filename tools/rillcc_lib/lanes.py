@@ -22,6 +22,7 @@ class Lanes(Loops):
         super().__init__(cutter)
         self.in_place = {}  # shuffle: the region that reads its result
         self.acted = {}  # synchronization point: the calls of the functions that perform its exchange
+        self.warp_arrays = set()  # the arrays with an element for each lane of one warp
         self.own = {}  # slot: the array of one warp that replaces it in a group of regions (strips.py), and its element type
 
     def find_read_in_place(self):
@@ -183,7 +184,14 @@ class Lanes(Loops):
         with self.in_front():
             place = self.build("Alloca", self.lib.ArrayType2(kind, LANES))
             self.lib.SetAlignment(place, 64)
+        self.warp_arrays.add(place)
         return place
+
+    def is_kept(self, pointer):
+        """Returns whether a pointer is to a slot, whose memory exists for each thread."""
+        if self.m.is_binary(pointer, llvm.GEP):
+            pointer = self.lib.GetOperand(pointer, 0)
+        return pointer in self.warp_arrays or any(pointer == slot for slot, _, _ in self.slots.values())
 
     def warp_of(self, value, wide):
         """Returns where a value is kept for the warp that begins with thread number `wide`."""

@@ -152,7 +152,7 @@ class Loops(Slots):
         if predicate not in ((llvm.EQ,) if every else (llvm.ULT, llvm.SLT)) or idle is None:
             return None
         for i in c.instructions[entry][:-1]:
-            if i in self.cut_phis or self.stays_inside(i, region):
+            if i in self.cut_phis or self.stays_inside(i, region) or self.is_never_kept(i):
                 if self.m.opcode(i) not in PURE and i not in self.cut_phis and c.marker(i) not in THREAD:
                     if not c.is_pure_call(i):
                         return None
@@ -160,7 +160,8 @@ class Loops(Slots):
                 idle.append(i)
             else:
                 return None
-        return Few(way, c.marker(index), predicate, limit, every, [i for i in idle if not self.stays_inside(i, region)])
+        others = [i for i in idle if not (self.stays_inside(i, region) or self.is_never_kept(i))]
+        return Few(way, c.marker(index), predicate, limit, every, others)
 
     def is_index(self, value):
         """Returns whether a value is threadIdx.x or the number of the thread in its block."""
@@ -210,6 +211,11 @@ class Loops(Slots):
         c = self.c
         users = [user for user in self.m.users(value) if user in c.block_of]
         return all(c.owner[c.block_of[user]] is region and user not in self.cut_phis for user in users)
+
+    def is_never_kept(self, value):
+        """Returns whether each region that uses a value computes it from the thread's index."""
+        given = {argument for call in self.c.sync_points.values() for argument in self.m.arguments(call)}
+        return value in self.c.varying and self.is_rematerialized(value) and value not in given | set(self.exchanged.values())
 
     def is_early(self, region, value):
         """Returns whether a value can be computed before the threads of a region start."""

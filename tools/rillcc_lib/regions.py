@@ -178,7 +178,7 @@ class Finder:
             for call in self.calls(name):
                 self.lib.ReplaceAllUsesWith(call, value)
                 self.lib.InstructionEraseFromParent(call)
-        self.size = values[3:6]
+        self.size, self.grid = values[3:6], set(values[6:9])
         self.dynamic_shared = values[9]
         self.lib.InstructionEraseFromParent(begins[0])
         for block in self.m.blocks(self.function):
@@ -206,17 +206,21 @@ class Finder:
             self.find_uniform()
 
     def choose_interchanges(self):
-        """Removes the cuts of loops that threads may not all reach at the same time."""
-        places = [block for block in self.sync_points if self.is_free(block)]
-        if not places:
+        """Removes the cuts of loops that threads may not all reach at the same time; removes all of them if some threads end
+        before others synchronize."""
+        bad = [block for block in self.sync_points if self.is_free(block)]
+        if not bad:
             return
-        self.find_uniform()
-        parting = [b for b in self.syncing if self.instructions[b][-1] in self.varying]
-        leave = any(other not in self.syncing for block in parting for other in self.successors[block])
-        for block in places:
-            if leave or block in self.divergent:
+        while bad:
+            self.find_uniform()
+            places = [block for block in self.sync_points if self.is_free(block)]
+            parting = [b for b in self.syncing if self.instructions[b][-1] in self.varying]
+            leaving = [b for b in parting if any(other not in self.syncing for other in self.successors[b])]
+            ahead = flow.reachable(self.successors, leaving)
+            bad = [b for b in places if b in self.divergent or b in ahead] or (places if leaving else [])
+            for block in bad:
                 self.lib.InstructionEraseFromParent(self.sync_points.pop(block))
-        self.read()
+            self.read()
 
     def is_free(self, block):
         """Returns whether a block ends in a cut at which no thread waits."""

@@ -69,6 +69,7 @@ class Rows:
     loads: list  # instructions that load from each thread's own row
     start: dict  # phi of the loop: its first value
     ends: list  # the values of the loop that are used after it
+    counts: set  # values from before the loop that must grow by one from thread to thread
     places: dict  # the variables in which these values are kept, with an element for each thread
     lanes: list  # for each thread, a dictionary from a value computed before the loop to its value in this thread
     spread: dict  # a dictionary from a value computed before the loop to the vector of its values in all threads
@@ -165,24 +166,26 @@ class Rows:
 
     def is_uniform(self, value):
         """Returns whether a value from before the loop is the same for all threads."""
-        if value not in self.block_of:
+        if value not in self.block_of or self.w.intrinsic(value).startswith("llvm.threadlocal"):
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_uniform, self.m.operands(value)))
 
     def is_computable(self, value, path, is_guard=False):
         """Returns whether a value from before the loop can be computed for another thread. A guard must be computed
-        before it is known whether that thread reaches the loop, so it must not load."""
-        if value not in self.block_of or value == self.threads.counter:
+        before it is known whether that thread reaches the loop, so it may load only from slots."""
+        if value == self.threads.counter or self.is_uniform(value):
             return True
         opcode = self.m.opcode(value)
-        if self.block_of[value] not in path or (opcode == llvm.LOAD and is_guard) or opcode not in PURE | {llvm.LOAD}:
+        if self.block_of[value] not in path or opcode not in PURE | {llvm.LOAD}:
+            return False
+        if opcode == llvm.LOAD and is_guard and not self.w.is_kept(self.lib.GetOperand(value, 0)):
             return False
         return all(self.is_computable(operand, path, is_guard) for operand in self.m.operands(value))
 
     def is_profitable(self, row):
         """Returns whether all of a loop can be executed for several threads, and sums numbers of each thread's own row."""
         m, lib = self.m, self.lib
-        self.row, self.inside = row, m.instructions(row.block)[:-1]
+        self.row, self.inside, self.counts = row, m.instructions(row.block)[:-1], set()
         self.find_varying()
         inputs = {v for value in self.inside for v in self.outside_operands(value)}
         if not all(self.is_computable(value, row.path) for value in inputs):
@@ -222,7 +225,7 @@ class Rows:
                 return False
             size = lib.ABISizeOfType(m.layout, kind)
             fills_bytes = lib.SizeOfTypeInBits(m.layout, kind) == 8 * size and size in (1, 2, 4, 8)
-            return value not in self.varying or (fills_bytes and self.step(lib.GetOperand(value, 0)) == size)
+            return value not in self.varying or (fills_bytes and (self.is_column(value) or self.step(lib.GetOperand(value, 0)) == size))
         if opcode == llvm.CALL:
             return self.is_vectorized(value) and is_number
         if opcode == llvm.GEP:  # used only by loads
@@ -242,6 +245,47 @@ class Rows:
         name = self.m.name(callee).split(".")
         return len(name) == 3 and name[1] in VECTORIZED and self.m.uses_no_memory(callee)
 
+    # Strides between threads
+
+    def is_column(self, load):
+        """Returns whether neighbouring threads load neighbouring elements."""
+        return self.thread_stride(self.lib.GetOperand(load, 0)) == self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(load))
+
+    def thread_stride(self, value):
+        """Returns how much larger a value is in the next thread, in bytes if it is a pointer; None if this is unknown."""
+        m, opcode = self.m, self.m.opcode(value) if self.lib.IsAInstruction(value) else None
+        if value == self.threads.counter or value not in self.block_of or (value in self.inside and value not in self.varying):
+            return int(value == self.threads.counter)
+        if value not in self.inside and self.is_uniform(value):
+            return 0
+        if self.is_count(value):
+            self.counts.add(value)
+            return 1
+        if opcode in (llvm.SEXT, llvm.ZEXT):
+            operand = m.operands(value)[0]
+            exact = operand == self.threads.counter or self.has_flag(operand, "nsw" if opcode == llvm.SEXT else "nuw")
+            return self.thread_stride(operand) if exact else None
+        if opcode not in (llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.GEP):
+            return None
+        return self.stride_of(value, [self.thread_stride(operand) for operand in m.operands(value)])
+
+    def is_count(self, value):
+        """Returns whether a value is an integer in a slot, such as the counter of an outer loop. build_all_reach() tests
+        whether it grows by one from thread to thread."""
+        if self.lib.TypeOf(value) != self.m.i32 or not self.m.is_binary(value, llvm.LOAD):
+            return False
+        pointer = self.lib.GetOperand(value, 0)
+        return self.m.is_binary(pointer, llvm.GEP) and self.w.is_kept(pointer)
+
+    def has_flag(self, value, flag):
+        """Returns whether a sum does not wrap in any thread. Of its operands, only the thread's index may vary."""
+        if value == self.threads.counter or (value not in self.varying and self.is_uniform(value)):
+            return True
+        if self.is_count(value):
+            return flag == "nsw"
+        words = self.m.text(value).split(" = ", 1)[1].split() if self.m.opcode(value) in (llvm.ADD, llvm.MUL, llvm.SHL) else []
+        return flag in words[:3] and all(self.has_flag(operand, flag) for operand in self.m.operands(value))
+
     # Strides between iterations
 
     def step(self, value):
@@ -257,7 +301,12 @@ class Rows:
             return self.step(operand) if self.is_exact(operand, "nsw" if opcode == llvm.SEXT else "nuw") else None
         if opcode not in (llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.GEP):
             return None
-        steps = [self.step(operand) for operand in m.operands(value)]
+        return self.stride_of(value, [self.step(operand) for operand in m.operands(value)])
+
+    def stride_of(self, value, steps):
+        """Returns the stride of a value, given the strides of its operands; None if it is unknown."""
+        m = self.m
+        opcode = m.opcode(value)
         if None in steps:
             return None
         if not any(steps):
@@ -318,10 +367,15 @@ class Rows:
         m.redirect(row.before, row.block, enter)
         w.at_end(enter)
         w.branch_if(self.build("ICmp", llvm.ULT, self.threads.counter, w.load(m.i32, done)), fetch, check)
+        test = w.new_block("")
         w.at_end(check)
+        room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, self.threads.counter), m.number(LANES))
+        w.branch_if(room, test, row.block)
+        w.at_end(test)
         w.branch_if(self.build_all_reach(start[row.counter]), strip, row.block)
         for phi in m.phis(row.block):
-            m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
+            new = m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
+            m.add_ways(new, [(next(v for v, b in m.incoming(new) if b == check), test)])
         self.remap_values(start, results, places)
         w.at_end(strip)
         self.find_inputs()
@@ -341,17 +395,21 @@ class Rows:
         self.join(merge, fetch, taken)
 
     def build_all_reach(self, start):
-        """Builds a value that is true if at least LANES threads are left, all of which reach the loop, and if there are
-        enough iterations."""
+        """Builds a value that is true if all of the next LANES threads reach the loop, and if there are enough
+        iterations. At least LANES threads are left."""
         m, outer = self.m, self.threads.counter
-        room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, outer), m.number(LANES))
         rounds = self.build("Sub", self.row.limit, start)
-        fits = self.build("And", room, self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds))))
+        fits = self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds)))
         self.lanes = [{outer: self.w.nowrap(self.build("Add", outer, m.number(lane))) if lane else outer} for lane in range(LANES)]
         for condition, way in self.row.guards:
             for lane in [] if self.is_uniform(condition) else self.lanes[1:]:
                 holds = self.build("Freeze", self.of_lane(condition, lane))
                 fits = self.build("And", fits, holds if way else self.build("Xor", holds, m.number(1, m.i1)))
+        for value in self.counts:
+            first, *others = [self.build("SExt", self.of_lane(value, lane), m.i64) for lane in self.lanes]
+            for i, other in enumerate(others, 1):
+                is_next = self.build("ICmp", llvm.EQ, other, self.build("Add", first, m.number(i, m.i64)))
+                fits = self.build("And", fits, self.build("Freeze", is_next))
         return fits
 
     def find_inputs(self):
@@ -471,7 +529,11 @@ class Rows:
                 if value not in self.varying:
                     env[value] = self.copy(value, env)
                 elif value in self.loads:
-                    if count == 1:
+                    if self.is_column(value):
+                        at = self.address(self.m.operands(value)[0], env, self.lanes[0], {})
+                        env[value] = self.w.load(self.vector(self.lib.TypeOf(value)), at)
+                        self.lib.SetAlignment(env[value], self.lib.GetAlignment(value))
+                    elif count == 1:
                         env[value] = self.gather([self.load_of(value, env, lane) for lane in self.lanes])
                     else:
                         env[value] = self.column(value, number, env, first, ready)

@@ -17,10 +17,11 @@ from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
 from .regions import WARP, WARP_ANY, require
-from .rows import ThreadLoop
+from .rows import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
+NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
@@ -96,7 +97,20 @@ class Strips(Lanes):
             found = kept
 
     def may_belong(self, region):
-        return self.fits(region) or (region.scalar and not self.needs_next and not region.ends)
+        return (self.fits(region) and not self.goes_far(region)) or (region.scalar and not self.needs_next and not region.ends)
+
+    def goes_far(self, region):
+        """Returns whether an interchanged loop advances by the size of the grid. Neighbouring warps then access the same page of
+        memory in one iteration, and another page in the next one."""
+        steps = (i for i in self.region_instructions(region) if self.m.opcode(i) == llvm.ADD)
+        return any(map(self.c.is_free, region.blocks)) and any(self.is_of_grid(v, set()) for i in steps for v in self.m.operands(i))
+
+    def is_of_grid(self, value, seen):
+        """Returns whether a uniform value is computed from the size of the grid."""
+        if value in self.c.grid or value in seen or value in self.c.varying or not self.lib.IsAInstruction(value):
+            return value in self.c.grid
+        seen.add(value)
+        return self.m.opcode(value) in PURE and any(self.is_of_grid(v, seen) for v in self.m.operands(value))
 
     def may_follow(self, region, other):
         if other.sync is None and other.uniform:
@@ -320,6 +334,7 @@ class Strips(Lanes):
         copies = {block: self.new_block("") for block in blocks}
         latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
         copies[region.latch] = latch
+        own = self.apart_from_own(region, blocks, graph)
         x, y, z, t = place
         few, count = region.few, m.number(LANES)
         if few and not few.every:
@@ -347,9 +362,9 @@ class Strips(Lanes):
             for value in m.instructions(block):
                 if value in copies:
                     continue
-                own = self.own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
-                if own:
-                    copies[value] = self.element(own[1], own[0], wide_lane)
+                array = own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
+                if array:
+                    copies[value] = self.element(array[1], array[0], wide_lane)
                 elif m.opcode(value) == llvm.PHI:
                     copies[value] = self.build("Phi", lib.TypeOf(value))
                     phis.append(value)
@@ -379,6 +394,26 @@ class Strips(Lanes):
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
             self.thread_loops.append(ThreadLoop(copies[rows.loop], latch, lane))
         self.at_end(after)
+        for slot, array in own.items():
+            if array != self.own[slot]:
+                self.copy_warp(array, self.own[slot])
+
+    def apart_from_own(self, region, blocks, graph):
+        """Returns the arrays that hold a warp's own values in a region. If lanes branch, LLVM may not vectorize the region, and
+        arrays that lanes access one by one do not stay in registers. Such a region uses copies of the arrays."""
+        m, own = self.m, dict(self.own)
+        if any(len(graph[b]) > 1 for b in blocks):
+            used = {m.operands(i)[0] for b in blocks for i in m.instructions(b) if m.opcode(i) == llvm.GEP}
+            for slot, (_, kind) in self.own.items():
+                if slot in used and self.lib.GetTypeKind(kind) in NUMBERS:
+                    own[slot] = self.allocate_warp(kind), kind
+                    self.copy_warp(self.own[slot], own[slot])
+        return own
+
+    def copy_warp(self, source, target):
+        """Copies the values of a warp from one array to another."""
+        vector = self.lib.VectorType(source[1], LANES)
+        self.store(self.load(vector, source[0]), target[0])
 
     # Numbers of warps and lanes
 

@@ -14,8 +14,9 @@ the same iteration, so the copy can be interchanged:
     }
     if (left && j < n) goto loop;
 
-The original loop executes the remaining iterations. In blocks in which some threads execute no iteration, it executes
-all of them. Each thread executes the same iterations in the same order as before.
+If no thread has more than one iteration left after the copy, the threads execute a second copy, of one iteration.
+Otherwise the original loop executes the remaining iterations. In blocks in which some threads execute no iteration, the
+original loop executes all of them. Each thread executes the same iterations in the same order as before.
 """
 
 from dataclasses import dataclass
@@ -61,18 +62,25 @@ class WholeRounds:
         self.below = AllBelow(self, THREAD)
         begins = [value for inside in self.i.instructions.values() for value in inside if self.marker(value) == BEGIN]
         self.size = self.m.arguments(begins[0])[3:6] if begins else None
+        self.around: set = set()  # the headers of copies that contain another loop
+        self.rests = {}  # the header of a copy: the blocks from which threads with iterations left go on
 
     def add(self, most):
         """Emits a copy in front of each suitable loop; examines at most 2 * `most` loops."""
         done: set = set()
         while self.size and len(done) < 2 * most:
-            loop = next((loop for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)), None)
-            if loop is None:
+            found = [(loop, False) for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)]
+            found += [(loop, True) for loop in self.i.loops(1) if loop.header not in done and self.i.is_fit_around(loop)]
+            if not found:
                 return
+            loop, is_around = found[0]
             done.add(loop.header)
             plan = self.plan(loop)
             if plan:
-                done.add(self.build(plan))
+                front = self.build(plan)
+                done.add(front)
+                if is_around:
+                    self.around.add(front)
                 self.i.read(self.i.kernel)
 
     # Choice of loops
@@ -139,7 +147,33 @@ class WholeRounds:
             return None
         *range_, fits = range_
         holds = self.build_one("Select", holds, fits, m.number(0, m.i1))
+        self.sums = self.find_sums(plan)
+        if self.sums:
+            holds = self.build_one("Select", holds, self.build_no_wrap(plan, *range_), m.number(0, m.i1))
         return self.build_loop(plan, decides, chain, holds, range_)
+
+    def find_sums(self, plan):
+        """Returns the unsigned sums of the counter and a loop-invariant value that are used in addresses. None of them may
+        wrap in the copy, because neighbouring threads would then not access neighbouring elements."""
+        found = {}
+        for block in plan.loop.blocks if not plan.steps and self.lib.TypeOf(plan.counter) == self.m.i32 else ():
+            for value in self.i.instructions[block]:
+                others = [v for v in self.m.operands(value) if v != plan.counter] if self.m.opcode(value) == llvm.ADD else []
+                wide = any(self.m.opcode(user) == llvm.ZEXT for user in self.m.users(value))
+                if len(others) == 1 and wide and self.is_before(plan.loop, others[0]):
+                    found[value] = others[0]
+        return found
+
+    def build_no_wrap(self, plan, least, own, distance):
+        """Builds a value that is true if the sums do not wrap. The counter never exceeds the limit."""
+        most = self.build_one("Add", least, distance)
+        fits = self.build_one("ICmp", llvm.ULE, most, plan.limit)
+        if plan.predicate in SIGNED:
+            fits = self.build_one("And", fits, self.build_one("ICmp", llvm.SGE, least, self.m.number(0)))
+        for other in dict.fromkeys(self.sums.values()):
+            room = self.build_one("Sub", self.m.number(0xFFFFFFFF), other)
+            fits = self.build_one("And", fits, self.build_one("ICmp", llvm.ULE, plan.limit, room))
+        return self.build_one("Freeze", fits)
 
     def find_decision(self, plan):
         """Returns the block whose branch decides whether a thread reaches the loop, and the blocks between this block
@@ -157,6 +191,8 @@ class WholeRounds:
         return plan.before, []
 
     def is_early(self, value):
+        if self.m.opcode(value) == llvm.CALL and self.m.callee(value) and self.m.name(self.m.callee(value)).startswith("llvm.threadlocal"):
+            return True  # where shared memory is
         return self.m.opcode(value) in PURE or self.marker(value) in THREAD + BLOCK
 
     def holds(self, condition, wanted):
@@ -225,22 +261,91 @@ class WholeRounds:
         for value in ends - set(joined):
             joined[value] = self.phi(lib.GetUndef(lib.TypeOf(value)), copies[value]) if value in copies else value
         more, came = self.phi(guard, again), self.phi(m.number(0, m.i1), m.number(1, m.i1))
-        self.end(join, lib.BuildCondBr, self.phi(m.number(1, m.i1), some), rest, left)
-        self.end(rest, lib.BuildCondBr, more, loop.header, left)
-        if is_guarded:
-            other = next(b for b in m.successors(decides) if b != way)
+        some = self.phi(m.number(1, m.i1), some)
+        other = next(b for b in m.successors(decides) if b != way) if is_guarded else plan.after
+        meets = self.meeting(plan, other)
+        if meets:
+            skip, single, one, skip_one = [m.new_block(self.i.kernel, "") for _ in range(4)]
+            self.rests[copies[loop.header]] = [rest, one]
+            lib.PositionBuilderAtEnd(self.builder, join)
+            is_single = self.build_single(plan, self.phi(range_[0], self.next_low), range_[2])
+            self.end(join, lib.BuildCondBr, some, single, left)
+            self.end(single, lib.BuildCondBr, is_single, one, rest)
+            self.end(rest, lib.BuildCondBr, more, loop.header, skip)
+            self.end(one, lib.BuildCondBr, more, self.copy_round(plan, joined, one), skip_one)
+            for block in left, skip, skip_one:
+                self.end(block, lib.BuildBr, meets)
+                for phi in m.phis(meets):
+                    lib.PositionBuilderBefore(self.builder, m.terminator(block))
+                    m.add_ways(phi, [(self.at_end(plan, phi, meets, decides if is_guarded else None, joined, came), block)])
+            self.drop_way(meets, decides)
+        else:
+            self.end(join, lib.BuildCondBr, some, rest, left)
+            self.end(rest, lib.BuildCondBr, more, loop.header, left)
             self.end(left, lib.BuildCondBr, came, plan.after, decides)
             self.end(decides, lib.BuildBr, other)
-        else:
-            self.end(left, lib.BuildBr, plan.after)
-        for phi in m.phis(plan.after):
-            value = next(value for value, block in m.incoming(phi) if block == loop.latch)
-            m.add_ways(phi, [(joined[value], left)])
+            for phi in m.phis(plan.after):
+                m.add_ways(phi, [(joined[self.from_latch(plan, phi)], left)])
         for phi, way in zip(m.phis(loop.header), ways):
             m.replace_phi(phi, lambda v, b, way=way: (v, b) if b != plan.before else (joined[way[loop.latch]], rest), self.builder)
-        for block in [*chain[::-1]] + ([] if is_guarded else [decides]):
+        for block in [*chain[::-1]] + ([decides] if meets else []):
             lib.DeleteBasicBlock(block)
         return copies[loop.header]
+
+    def build_single(self, plan, low, distance):
+        """Builds a value that is true if no thread has more than one iteration left when the counters begin at `low`. No
+        counter wraps, the largest one has reached the limit, and each of the others reaches it after one iteration."""
+        m, build, signed = self.m, self.build_one, plan.predicate in SIGNED
+        largest = build("Add", low, distance)
+        beyond = build("Add", largest, plan.step)
+        grow = [build("ICmp", llvm.SGE if signed else llvm.UGE, b, a) for a, b in ((low, largest), (largest, beyond))]
+        ends = build("Xor", self.compare(plan, largest), m.number(1, m.i1))
+        return build("And", build("And", *grow), build("And", ends, build("ICmp", llvm.ULT, distance, plan.step)))
+
+    def copy_round(self, plan, joined, before):
+        """Copies one iteration of a loop, entered from block `before`. Returns the first block of the copy."""
+        m, loop = self.m, plan.loop
+        blocks = [block for block in self.i.graph if block in loop.blocks]
+        copies = m.copy_blocks(self.i.kernel, blocks, self.builder)
+        for block in blocks:
+            for phi in m.phis(block):
+                ways = [(copies.get(v, v), copies.get(b, b)) for v, b in m.incoming(phi)]
+                m.add_ways(copies[phi], ways if block != loop.header else [(joined[self.from_latch(plan, phi)], before)])
+        self.end(copies[loop.latch], self.lib.BuildBr, plan.after)
+        for phi in m.phis(plan.after):
+            value = self.from_latch(plan, phi)
+            m.add_ways(phi, [(copies.get(value, value), copies[loop.latch])])
+        return copies[loop.header]
+
+    def meeting(self, plan, other):
+        """Returns the block where the path through the loop and the path that branches to `other` join. Returns None if
+        something is computed before that block."""
+        if other == plan.after:
+            return other
+        passes = len(self.m.phis(plan.after)) == len(self.m.instructions(plan.after)) - 1
+        return other if passes and self.m.successors(plan.after) == [other] else None
+
+    def from_latch(self, plan, phi):
+        return next(value for value, block in self.m.incoming(phi) if block == plan.loop.latch)
+
+    def at_end(self, plan, phi, meets, decides, joined, came):
+        """Builds the value of a phi of the joining block for a thread that has no iterations left."""
+        ways = {block: value for value, block in self.m.incoming(phi)}
+        value = ways[plan.loop.latch if meets == plan.after else plan.after]
+        if value in self.m.phis(plan.after) and meets != plan.after:
+            value = self.from_latch(plan, value)
+        value = joined.get(value, value)
+        return self.build_one("Select", came, value, ways[decides]) if decides else value
+
+    def drop_way(self, block, way):
+        """Removes the incoming edge from block `way`."""
+        for phi in self.m.phis(block):
+            kept = [(value, other) for value, other in self.m.incoming(phi) if other != way]
+            self.lib.PositionBuilderBefore(self.builder, phi)
+            new = self.build_one("Phi", self.lib.TypeOf(phi))
+            self.m.add_ways(new, [(new if value == phi else value, other) for value, other in kept])
+            self.lib.ReplaceAllUsesWith(phi, new)
+            self.lib.InstructionEraseFromParent(phi)
 
     def build_rounds(self, plan, copies, head, over, range_):
         """Builds the counters of the copy. Returns a value that is true if this thread has another iteration, and one
@@ -253,12 +358,14 @@ class WholeRounds:
         # This sum is at most the largest counter, which does not wrap.
         of_thread = build("NSWAdd" if plan.predicate in SIGNED else "NUWAdd", low, own)
         copies[plan.counter] = of_thread
+        for value in [of_thread, *(copies[value] for value in self.sums)] if self.sums else ():
+            lib.SetNUW(value, 1)
         lib.ReplaceAllUsesWith(counter, of_thread)
         lib.InstructionEraseFromParent(counter)
         end = m.terminator(latch)
         condition = lib.GetCondition(end)
         lib.PositionBuilderBefore(self.builder, end)
-        next_low = build("Add", low, plan.step)
+        self.next_low = next_low = build("Add", low, plan.step)
         largest, following = build("Add", low, distance), build("Add", next_low, distance)
         grows = build("ICmp", llvm.SGE if plan.predicate in SIGNED else llvm.UGE, following, largest)
         all_again = build("And", grows, self.compare(plan, following))
