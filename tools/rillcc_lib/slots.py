@@ -20,6 +20,7 @@ class Slots:
     # Of the function that is made (threads.py).
     threads: int  # how many a block has
     ended: int  # the block where it returns
+    is_flat: bool  # whether nothing is asked of other axes than x
     needs_next: bool  # whether each notes in `next` where it goes on
     next: int
     state: list  # the first of the threads that run, the end of these, whether all warps are complete

@@ -24,6 +24,7 @@ from . import (
     stacks,
     sums,
     threads,
+    usual_blocks,
     versions,
 )
 from .slots import MOST_THREADS
@@ -31,6 +32,7 @@ from .slots import MOST_THREADS
 # With more sync points than this, clang takes minutes to compile the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
+CACHE_LINE = 64  # bytes
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
@@ -57,6 +59,7 @@ class Rewriter:
     def __init__(self, library, module, fill):
         self.lib, self.m, self.fill = library, module, fill
         self.arrays = {}  # kernel: the most bytes that its threads have in arrays
+        self.usual = usual_blocks.UsualBlocks(module)
 
     # What there is
 
@@ -100,6 +103,7 @@ class Rewriter:
         """Inlines functions that need the thread's index or synchronize into the kernel."""
         lib, m = self.lib, self.m
         self.take_dynamic_shared()
+        self.align_shared()
         self.take_mathematics()
         conversions.narrow(m)
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
@@ -203,6 +207,15 @@ class Rewriter:
                     for i in (i for i, operand in enumerate(m.operands(user)) if operand == variable):
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
+
+    def align_shared(self):
+        """Aligns shared arrays to lines of the cache: a vector that lies in two of them takes several times as long."""
+        for variable in self.m.chain(self.lib.GetFirstGlobal(self.m.handle), self.lib.GetNextGlobal):
+            kind = self.lib.GlobalGetValueType(variable)
+            if not self.lib.IsThreadLocal(variable) or self.lib.IsDeclaration(variable):
+                continue
+            if self.lib.ABISizeOfType(self.m.layout, kind) >= CACHE_LINE:
+                self.lib.SetAlignment(variable, max(CACHE_LINE, self.lib.GetAlignment(variable)))
 
     def take_mathematics(self):
         """Calls rill's own functions, where the source calls the C library's or LLVM's."""
@@ -374,6 +387,7 @@ class Rewriter:
         finder, writer = self.cut(entry.versions[0], syncing)
         note = "loops between barriers" if finder.meets else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
+        fastest = entry.versions[0], finder, writer
         for version in entry.versions[1:]:
             at_borders = self.m.has_text_attribute(version, regions.BORDERS)
             gains = not (at_borders and has_rows)  # which are faster
@@ -387,8 +401,14 @@ class Rewriter:
             else:
                 inside |= finder.inside
                 has_rows |= writer.has_rows
+                fastest = fastest if at_borders else (version, finder, writer)
+        self.note_usual(*fastest)
         note += ", inside its own loops" if inside else ""
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
+
+    def note_usual(self, kernel, finder, writer):
+        if finder.meets and not writer.needs_next:
+            self.usual.note(kernel, finder.size, writer.is_flat)
 
     def interchanged(self, entry):
         """Returns the cuts in loops of a kernel whose threads go innermost."""
@@ -422,6 +442,7 @@ class Rewriter:
                     refused[entry.name] = str(why)
                 return None
             self.remove(entry.run_thread)
+        self.usual.add()
         for marker in self.markers():
             fiber = self.m.function(self.m.name(marker).replace("rill_ir_", "rill_fiber_"))
             if fiber:

@@ -204,7 +204,7 @@ def find_forms(symbols, kernel):
 def table(kernels, assembly, sizes, arrays=None, apart=()):
     """Assembly for the table of the stack that each kernel needs, in the order of the image's table; nothing if the compiler
     does not tell sizes; then the table of the image.  `arrays` has the bytes of the arrays that rillcc gave the threads of a
-    block of some kernels, which the compiler does not count; `apart`, the kernels whose blocks never wait for others.
+    block of some kernels, which the compiler does not count where their size is not known before; `apart`, the kernels whose blocks never wait for others.
     rill/device/cpu_image.h says how it is read."""
     symbols = read(assembly, sizes)
     names = ENTRY.findall(assembly)
@@ -212,8 +212,9 @@ def table(kernels, assembly, sizes, arrays=None, apart=()):
         return image(assembly, names, "0", apart)
     for kernel in kernels:
         for form in find_forms(symbols, kernel) if kernel.name in (arrays or {}) else ():
-            symbols[form].size += arrays[kernel.name]
-            symbols[form].bounded = True
+            if not symbols[form].bounded:
+                symbols[form].size += arrays[kernel.name]
+                symbols[form].bounded = True
     order = {name: i for i, name in enumerate(names)}
     kernels = sorted(kernels, key=lambda kernel: order.get(kernel.name, len(order)))
     needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]
