@@ -39,11 +39,11 @@ struct greater {
 
 #if RILL_ON_CPU
 /* The first thread of a block does the work of all threads, in the same order as on a GPU. The first loop folds the
- * rounds, for all threads and elements in memory order. */
+ * rounds, for all threads and elements in memory order. The test for the first thread comes before any load, so that
+ * no loop over the other threads remains. */
 template <class T, class Operation, class... In>
 static inline void reduce_elements(ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
   constexpr int COUNT = wide<T>::COUNT, ROUND = TILE_THREADS * COUNT;
-  if (threadIdx.x != 0) return;
   alignas(64) T results[ROUND], part[TILE_THREADS];
   if (TILE<T> <= n) {
     for (int i = 0; i < ROUND; i++) {
@@ -67,6 +67,7 @@ static inline void reduce_elements(ptrdiff_t n, T start, Operation operation, T 
 /* Passes pointers to the tile, so that compilers can see that the elements are adjacent in memory. */
 template <class T, class Operation, class... In>
 static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
+  if (threadIdx.x != 0) return;
   reduce_elements(n - base, start, operation, out, (in + base)...);
 }
 
@@ -81,6 +82,7 @@ struct greater_number {
 template <class T, class OfNumbers, class Operation>
 static inline void find_extreme(ptrdiff_t base, ptrdiff_t n, OfNumbers of_numbers, Operation operation, T *out,
                                 const T *x) {
+  if (threadIdx.x != 0) return;
   if (x[base] == x[base]) reduce_tile(base, n, x[base], of_numbers, out, x);
   else reduce_tile(base, n, x[base], operation, out, x);
 }

@@ -77,40 +77,132 @@ template <class SUM> static inline SUM find_start(unsigned tile, unsigned blocks
   return start + of_row + tiles;
 }
 
+/* The sums of the threads of a tile, each added to those of the threads before it, in 8 steps as on a GPU. */
+template <class SUM> struct tile_sums {
+  SUM at[2][TILE_THREADS];
+  int from; /* which of them has the result */
+};
+template <class SUM> static inline void add_up(tile_sums<SUM> &sums) {
+  int from = 0;
+  for (int step = 1; step < TILE_THREADS; step *= 2) {
+    SUM *const to = sums.at[1 - from];
+    for (int thread = 0; thread < step; thread++) to[thread] = sums.at[from][thread];
+    for (int thread = step; thread < TILE_THREADS; thread++)
+      to[thread] = sums.at[from][thread - step] + sums.at[from][thread];
+    from = 1 - from;
+  }
+  sums.from = from;
+}
+
+template <class T> constexpr int EACH = TILE_ROUNDS *wide<T>::COUNT; /* elements of a thread */
+
+/* A tile that may be shorter, an element at a time. find_start returns the sum of all tiles before it. */
+template <class T, class SUM, class F>
+static inline void scan_part(int count, bool exclusive, const T *x, T *y, F find_start) {
+  tile_sums<SUM> sums;
+  for (int thread = 0; thread < TILE_THREADS; thread++) {
+    SUM sum = 0;
+    const int first = thread * EACH<T>;
+    for (int k = first; k < first + EACH<T>; k++) sum += k < count ? static_cast<SUM>(x[k]) : SUM(0);
+    sums.at[0][thread] = sum;
+  }
+  add_up(sums);
+  const SUM *const of_threads = sums.at[sums.from];
+  const SUM start = find_start(of_threads[TILE_THREADS - 1]);
+  for (int first = 0; first < count; first += EACH<T>) {
+    SUM running = start + (first == 0 ? SUM(0) : of_threads[first / EACH<T> - 1]);
+    const int end = first + EACH<T> < count ? first + EACH<T> : count;
+    for (int k = first; k < end; k++) {
+      const SUM before = running;
+      running += static_cast<SUM>(x[k]);
+      y[k] = static_cast<T>(exclusive ? before : running);
+    }
+  }
+}
+
+#if defined(__clang__) || __GNUC__ >= 12
+/* A complete tile, with an element of each of several threads in a vector. Their elements are loaded as the rows of
+ * squares, which are transposed, and transposed again when they have become results. */
+template <class SUM> struct lanes {
+  static constexpr int COUNT = 32 / sizeof(SUM);
+  typedef SUM vector __attribute__((vector_size(32)));
+  struct square {
+    vector row[COUNT];
+  };
+};
+
+/* Exchanges, of each square of 2 * HALF rows, the upper right and the lower left quarter. */
+template <int HALF, class V, int... I>
+static inline void exchange_quarters(V &upper, V &lower, std::integer_sequence<int, I...>) {
+  constexpr int COUNT = sizeof...(I);
+  const V first = upper, second = lower;
+  upper = __builtin_shufflevector(first, second, ((I & HALF) != 0 ? COUNT + I - HALF : I)...);
+  lower = __builtin_shufflevector(first, second, ((I & HALF) != 0 ? COUNT + I : I + HALF)...);
+}
+template <class SUM, int HALF = lanes<SUM>::COUNT / 2>
+static inline void transpose(typename lanes<SUM>::square &square) {
+  constexpr int COUNT = lanes<SUM>::COUNT;
+  for (int i = 0; i < COUNT; i++)
+    if ((i & HALF) == 0)
+      exchange_quarters<HALF>(square.row[i], square.row[i + HALF], std::make_integer_sequence<int, COUNT>{});
+  if constexpr (HALF > 1) transpose<SUM, HALF / 2>(square);
+}
+
+template <class T, class SUM, class F>
+static inline void scan_complete(bool exclusive, const T *x, T *y, F find_start) {
+  typedef typename lanes<SUM>::vector vector;
+  constexpr int COUNT = lanes<SUM>::COUNT, SQUARES = EACH<T> / COUNT;
+  typename lanes<SUM>::square squares[TILE_THREADS / COUNT][SQUARES];
+  tile_sums<SUM> sums;
+  for (int group = 0; group < TILE_THREADS / COUNT; group++) {
+    vector sum = {};
+    for (int s = 0; s < SQUARES; s++) {
+      typename lanes<SUM>::square square;
+      for (int i = 0; i < COUNT; i++)
+        memcpy(&square.row[i], x + (group * COUNT + i) * EACH<T> + s * COUNT, sizeof square.row[i]);
+      transpose<SUM>(square);
+      for (int i = 0; i < COUNT; i++) sum += square.row[i];
+      squares[group][s] = square;
+    }
+    memcpy(&sums.at[0][group * COUNT], &sum, sizeof sum);
+  }
+  add_up(sums);
+  const SUM *const of_threads = sums.at[sums.from];
+  const SUM start = find_start(of_threads[TILE_THREADS - 1]);
+  SUM before[TILE_THREADS];
+  before[0] = start + SUM(0);
+  for (int thread = 1; thread < TILE_THREADS; thread++) before[thread] = start + of_threads[thread - 1];
+  for (int group = 0; group < TILE_THREADS / COUNT; group++) {
+    vector running;
+    memcpy(&running, &before[group * COUNT], sizeof running);
+    for (int s = 0; s < SQUARES; s++) {
+      typename lanes<SUM>::square square = squares[group][s];
+      for (int i = 0; i < COUNT; i++) {
+        const vector last = running;
+        running += square.row[i];
+        square.row[i] = exclusive ? last : running;
+      }
+      transpose<SUM>(square);
+      for (int i = 0; i < COUNT; i++)
+        memcpy(y + (group * COUNT + i) * EACH<T> + s * COUNT, &square.row[i], sizeof square.row[i]);
+    }
+  }
+}
+#else
+template <class T, class SUM, class F>
+static inline void scan_complete(bool exclusive, const T *x, T *y, F find_start) {
+  scan_part<T, SUM>(TILE<T>, exclusive, x, y, find_start);
+}
+#endif
+
 template <class T, class SUM>
 static inline void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x, uint64_t *state, T *y) {
-  constexpr int EACH = TILE_ROUNDS * wide<T>::COUNT;
   if (threadIdx.x != 0) return;
   const unsigned tile = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(1)));
   const ptrdiff_t base = static_cast<ptrdiff_t>(tile) * TILE<T>;
-  const int count = static_cast<int>(n - base < TILE<T> ? n - base : TILE<T>);
-  SUM sums[2][TILE_THREADS];
-  for (int thread = 0; thread < TILE_THREADS; thread++) {
-    SUM sum = 0;
-    const int first = thread * EACH;
-    if (first + EACH <= count)
-      for (int k = 0; k < EACH; k++) sum += static_cast<SUM>(x[base + first + k]);
-    else
-      for (int k = first; k < first + EACH; k++) sum += k < count ? static_cast<SUM>(x[base + k]) : SUM(0);
-    sums[0][thread] = sum;
-  }
-  int from = 0;
-  for (int step = 1; step < TILE_THREADS; step *= 2) {
-    for (int thread = 0; thread < step; thread++) sums[1 - from][thread] = sums[from][thread];
-    for (int thread = step; thread < TILE_THREADS; thread++)
-      sums[1 - from][thread] = sums[from][thread - step] + sums[from][thread];
-    from = 1 - from;
-  }
-  const SUM start = state == nullptr ? SUM(0) : find_start(tile, blocks, state, sums[from][TILE_THREADS - 1]);
-  for (int first = 0; first < count; first += EACH) {
-    SUM running = start + (first == 0 ? SUM(0) : sums[from][first / EACH - 1]);
-    const int end = first + EACH < count ? first + EACH : count;
-    for (int k = first; k < end; k++) {
-      const SUM before = running;
-      running += static_cast<SUM>(x[base + k]);
-      y[base + k] = static_cast<T>(exclusive ? before : running);
-    }
-  }
+  const auto start = [=](SUM sum) { return state == nullptr ? SUM(0) : find_start(tile, blocks, state, sum); };
+  if (n - base >= TILE<T>) scan_complete<T, SUM>(exclusive, x + base, y + base, start);
+  else scan_part<T, SUM>(static_cast<int>(n - base), exclusive, x + base, y + base, start);
 }
 
 #else

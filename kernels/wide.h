@@ -52,7 +52,28 @@ template <class T, class F, class... In> static __device__ __forceinline__ wide<
   return result;
 }
 
-/** Computes out[i] = f(in[i] ...) for the 16 bytes of elements that belong to `thread`; skips indices from n on. */
+/** Computes out[i] = f(in[i] ...) for the 16 bytes of elements that belong to `thread`, the index in the grid; skips
+ *  indices from n on.  An array of in may be out, but no array may overlap it otherwise. */
+#if RILL_ON_CPU
+/* Iterations may run in any order: an element of out is also read by its own iteration only. */
+template <class T, class F, class... In>
+static inline void map_elements(ptrdiff_t count, F f, T *out, const In *...in) {
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
+#pragma GCC ivdep
+#endif
+  for (ptrdiff_t i = 0; i < count; i++) out[i] = f(in[i]...);
+}
+
+/* The first thread of a block does the work of all threads, whose elements are adjacent in memory. */
+template <class T, class F, class... In>
+static inline void map_wide(ptrdiff_t thread, ptrdiff_t n, F f, T *out, const In *...in) {
+  if (threadIdx.x != 0) return;
+  const ptrdiff_t first = thread * wide<T>::COUNT, most = static_cast<ptrdiff_t>(blockDim.x) * wide<T>::COUNT;
+  map_elements(n - first < most ? n - first : most, f, out + first, (in + first)...);
+}
+#else
 template <class T, class F, class... In>
 static __device__ __forceinline__ void map_wide(ptrdiff_t thread, ptrdiff_t n, F f, T *out, const In *...in) {
   const ptrdiff_t first = thread * wide<T>::COUNT;
@@ -63,6 +84,7 @@ static __device__ __forceinline__ void map_wide(ptrdiff_t thread, ptrdiff_t n, F
   for (int k = 0; k < wide<T>::COUNT; k++)
     if (first + k < n) out[first + k] = f(in[first + k]...);
 }
+#endif
 
 /* ---- tiles: a block of 256 threads reads 64 bytes per thread ---- */
 

@@ -1,5 +1,5 @@
 /* How fast the cpu device runs kernels: the same work by rill and by plain loops with OpenMP, if the compiler has it,
- * once as C has it and once with -ffast-math, in turns in one run; GB/s or GFLOP/s, the fastest of many rounds.
+ * once as C has it and once with -ffast-math, in turns in one run; GB/s or GFLOP/s, the median of many rounds.
  *
  *     cpu_kernels [ROUNDS [WORK]]
  *
@@ -123,7 +123,7 @@ const struct side rill_side = { "rill", open_rill, run_rill, check_rill };
 
 /* ---- all ---- */
 
-enum { SIDES = 3 };
+enum { SIDES = 3, MOST_ROUNDS = 1000 };
 static const struct side *sides[SIDES] = {
   &rill_side,
 #ifdef BENCH_OPENMP
@@ -134,23 +134,33 @@ static const struct side *sides[SIDES] = {
 
 /* Threads of OpenMP go on looking for work for some 20 ms, on the processors that the next side is to use: first the
  * benchmark waits until they sleep, then an uncounted run wakes the side's own threads. */
-static bool run(const struct side *side, enum work work, double *best) {
+static bool run(const struct side *side, enum work work, double *time) {
   (void)nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
   for (int i = 0; i < 2; i++) {
     const double start = now();
     if (!side->run(work)) return false;
-    const double ns = now() - start;
-    if (i > 0 && ns < *best) *best = ns;
+    *time = now() - start;
   }
   return true;
 }
 
+static int compare(const void *a, const void *b) {
+  const double first = *(const double *)a, second = *(const double *)b;
+  return (first > second) - (first < second);
+}
+
+static double median(double *times, int count) {
+  qsort(times, (size_t)count, sizeof *times, compare);
+  return (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
 static bool measure(enum work work, int rounds) {
-  double best[SIDES], results[SIDES];
-  for (int i = 0; i < SIDES; i++) best[i] = results[i] = INFINITY;
+  static double times[SIDES][MOST_ROUNDS];
+  double typical[SIDES] = { 0 }, results[SIDES] = { 0 };
   for (int round = 0; round < rounds; round++) {
-    for (int i = 0; i < SIDES; i++) {
-      if (sides[i] == NULL || run(sides[i], work, &best[i])) continue;
+    for (int k = 0; k < SIDES; k++) {
+      const int i = (k + round) % SIDES; /* none is always the first */
+      if (sides[i] == NULL || run(sides[i], work, &times[i][round])) continue;
       (void)fprintf(stderr, "cpu_kernels: %s: %s failed\n", works[work].name, sides[i]->name);
       return false;
     }
@@ -162,13 +172,14 @@ static bool measure(enum work work, int rounds) {
       (void)printf(" %9s", "-");
       continue;
     }
+    typical[i] = median(times[i], rounds);
     results[i] = sides[i]->check(work);
     agree = agree && fabs(results[i] - results[0]) <= 1e-3 * fabs(results[0]);
-    (void)printf(" %9.2f", works[work].amount / best[i]);
+    (void)printf(" %9.2f", works[work].amount / typical[i]);
   }
   (void)printf(" %-8s", works[work].unit);
   for (int i = 1; i < SIDES; i++) {
-    if (sides[i] != NULL) (void)printf(" %9.2f", best[i] / best[0]);
+    if (sides[i] != NULL) (void)printf(" %9.2f", typical[i] / typical[0]);
     else (void)printf(" %9s", "-");
   }
   (void)printf("\n");
@@ -179,7 +190,11 @@ static bool measure(enum work work, int rounds) {
 }
 
 int main(int count, char **arguments) {
-  const int rounds = count > 1 ? atoi(arguments[1]) : 30;
+  const int rounds = count > 1 ? atoi(arguments[1]) : 15;
+  if (rounds < 1 || rounds > MOST_ROUNDS) {
+    (void)fprintf(stderr, "cpu_kernels: %s rounds; 1 to %d are possible\n", arguments[1], MOST_ROUNDS);
+    return 2;
+  }
   for (int i = 0; i < SIDES; i++) {
     const char *why = sides[i] != NULL ? sides[i]->open() : "the compiler has no OpenMP";
     if (why == NULL) continue;

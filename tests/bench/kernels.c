@@ -6,8 +6,9 @@
  * DEVICE: cuda:0, hip:0, cpu; none: the default device.  --mib: the size of an array (GPU: 1024, CPU: 64); --order:
  * the size of the matrices (GPU: 4096, CPU: 512).  Times on a GPU come from events around the work, which waits after
  * a kernel that spins until all is enqueued; on the CPU from the clock, until the stream is done, right after a run
- * that does not count.  What counts is the fastest of several rounds, and the first is left out.  Of several shapes the
- * best one is reported. Nothing is judged: the exit status is 1 if a call failed, else 0.  */
+ * that does not count.  What counts is the fastest of several rounds, on the CPU their median, and the first is left
+ * out.  Of several shapes the best one is reported. Nothing is judged: the exit status is 1 if a call failed, else 0.
+ */
 #include "kernels.h"
 
 #include "axpy.rill.h"
@@ -153,7 +154,7 @@ static const struct kernel {
 
 /* ---- timing ---- */
 
-enum { MOST_FORMS = 16, MOST_PEERS = 2 };
+enum { MOST_FORMS = 16, MOST_PEERS = 2, MOST_ROUNDS = 100 };
 
 /* A kernel, or a peer's way to do its work. */
 struct contender {
@@ -161,7 +162,8 @@ struct contender {
   struct peer *peer; /* NULL: rill */
   unsigned form;
   char name[32]; /* of the form */
-  double ns;     /* the fastest */
+  double times[MOST_ROUNDS];
+  double ns; /* the fastest time, on the CPU the median; valid after the rounds */
 };
 
 static rill_event start_event, end_event;
@@ -221,7 +223,7 @@ static bool find_forms(const struct kernel *kernel, struct peer *peer, struct co
   for (unsigned form = 0; form < MOST_FORMS; form++) {
     bool there = false;
     double ns;
-    list[*count] = (struct contender){ .kernel = kernel, .peer = peer, .form = form, .ns = 1e30 };
+    list[*count] = (struct contender){ .kernel = kernel, .peer = peer, .form = form };
     if (!time_once(&list[*count], &there, &ns)) return false;
     if (!there) break;
     ++*count;
@@ -229,15 +231,23 @@ static bool find_forms(const struct kernel *kernel, struct peer *peer, struct co
   return true;
 }
 
+static int compare(const void *a, const void *b) {
+  const double first = *(const double *)a, second = *(const double *)b;
+  return (first > second) - (first < second);
+}
+
 static bool run_rounds(struct contender *list, size_t count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; round++) {
     for (size_t k = 0; k < count; k++) {
       struct contender *c = &list[(k + round) % count]; /* none is always the first */
       bool there;
-      double ns = 0;
-      if (!time_once(c, &there, &ns)) return false;
-      if (ns < c->ns) c->ns = ns;
+      if (!time_once(c, &there, &c->times[round])) return false;
     }
+  }
+  for (size_t k = 0; k < count; k++) {
+    double *const times = list[k].times;
+    qsort(times, rounds, sizeof *times, compare);
+    list[k].ns = scene.info.backend == RILL_BACKEND_CPU ? (times[(rounds - 1) / 2] + times[rounds / 2]) / 2 : times[0];
   }
   return true;
 }
@@ -289,7 +299,7 @@ static void print_row(const struct report *report, const struct kernel *kernel, 
 }
 
 static bool measure(const struct report *report, const struct kernel *kernel) {
-  struct contender list[(1 + MOST_PEERS) * MOST_FORMS];
+  static struct contender list[(1 + MOST_PEERS) * MOST_FORMS];
   size_t count = 0;
   bool ok = find_forms(kernel, NULL, list, &count);
   for (size_t i = 0; i < MOST_PEERS && ok; i++) {
@@ -379,8 +389,9 @@ static bool run(const char *device, const char *text, bool csv, size_t mib, size
   struct report report = { .device = device != NULL ? device : "default", .csv = csv, .rounds = rounds };
   if (!open_scene(device, mib, order)) return false;
   if (!csv) {
-    (void)printf("%s: %s; arrays of %zu MiB, matrices of %zu x %zu, fastest of %u rounds\n", report.device,
-                 scene.info.name, scene.bytes >> 20, scene.order, scene.order, rounds);
+    (void)printf("%s: %s; arrays of %zu MiB, matrices of %zu x %zu, %s of %u rounds\n", report.device, scene.info.name,
+                 scene.bytes >> 20, scene.order, scene.order,
+                 scene.info.backend == RILL_BACKEND_CPU ? "median" : "fastest", rounds);
   }
   choose_peers(&report);
   if (!csv) (void)printf("\n%-14s %9s %-8s %-9s %9s  %6s\n", "kernel", "rill", "", "block", "other", "ratio");
@@ -496,7 +507,11 @@ int main(int argc, char **argv) {
   }
   if (csv) (void)printf("device,kernel,through,form,rate,unit\n");
   for (size_t i = 0; i == 0 || i < count; i++) {
-    ok = run(devices[i], text, csv, mib, order, (unsigned)(rounds == 0 ? 1 : rounds)) && ok;
+    ok = run(devices[i], text, csv, mib, order,
+             (unsigned)(rounds < 1             ? 1
+                        : rounds < MOST_ROUNDS ? rounds
+                                               : MOST_ROUNDS)) &&
+         ok;
     if (ok && (text == NULL || strstr("first kernel", text) != NULL)) ok = measure_start(devices[i], csv);
   }
   return ok ? 0 : 1;

@@ -386,6 +386,26 @@ class Regions(differential.Differential):
         notes["loop"] = "loops between barriers"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 96), (100, 300)))
 
+    def test_blocks_of_the_usual_size(self):
+        """Kernels with barriers have a version for them, the others have none."""
+        bodies = {
+            "sums": "s[t] = a[i]; __syncthreads(); for (unsigned half = threads / 2; half > 0; half /= 2) { "
+            "if (t < half) s[t] += s[t + half]; __syncthreads(); } y[i] = s[0];",
+            "plane": "s[threadIdx.x * blockDim.y + threadIdx.y] = a[i]; __syncthreads(); y[i] = s[t] - s[threads - 1 - t];",
+            "returns": "const int k = blockIdx.x * blockDim.x + threadIdx.x; if (k >= n) return; y[k] = rill_block_sum(a[k]);",
+            "apart": "y[i] = a[i] * b[i] + s[t];",
+        }
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n  __shared__ float s[1024];\n"
+        kernel += "  const unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;\n"
+        kernel += "  const unsigned threads = blockDim.x * blockDim.y * blockDim.z, i = blockIdx.x * threads + t;\n"
+        kernel += "  s[t] = 1.0f;\n  %s\n}\n"
+        source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + "".join(kernel % both for both in bodies.items()))
+        usual = [name for name in self.functions(source) if name.endswith(".usual")]
+        self.assertEqual(sorted(re.search("sums|plane|returns|apart", name).group() for name in usual), ["plane", "returns", "sums"])
+        notes = dict.fromkeys(bodies, "loops between barriers")
+        notes["apart"] = "a loop over the threads"
+        self.compare_forms(source, notes, ((1000, 0), (300, 1), (0, 2)))
+
     def test_loads_that_agree(self):
         """What all threads load from one place is the same for all, unless atomic or volatile accesses give them an order."""
         lock = "while (atomicCAS(&w[2], 0u, 1u) != 0u) {} %s atomicExch(&w[2], 0u); "
@@ -462,7 +482,7 @@ class Regions(differential.Differential):
         kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
         self.assertEqual(self.forms, notes)
         a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
-        for block in (*SHAPES[:4], (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2)):
+        for block in (*SHAPES[:4], (256, 1, 1), (16, 16, 1), (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2)):
             for n, m in sizes:
                 for name in notes:
                     results = []

@@ -122,6 +122,26 @@ class Module:
     def has_text_attribute(self, function, name):
         return self.lib.GetStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name)) is not None
 
+    def copy_attributes(self, function, other):
+        """Gives another function the attributes of a function."""
+        count = self.lib.GetAttributeCountAtIndex(function, llvm.FUNCTION_INDEX)
+        attributes = llvm.array([None] * count)
+        self.lib.GetAttributesAtIndex(function, llvm.FUNCTION_INDEX, attributes)
+        for attribute in attributes[:count]:
+            self.lib.AddAttributeAtIndex(other, llvm.FUNCTION_INDEX, attribute)
+
+    def add_call(self, builder, function, callee, attribute=None):
+        """Adds and returns a block that calls a function with the same arguments and then returns."""
+        lib, kind = self.lib, self.lib.GlobalGetValueType(callee)
+        block = lib.AppendBasicBlockInContext(self.context, function, b"")
+        lib.PositionBuilderAtEnd(builder, block)
+        arguments = [lib.GetParam(function, i) for i in range(lib.CountParams(callee))]
+        call = lib.BuildCall2(builder, kind, callee, llvm.array(arguments), len(arguments), b"")
+        lib.BuildRetVoid(builder)
+        if attribute:
+            lib.AddCallSiteAttribute(call, llvm.FUNCTION_INDEX, attribute)
+        return block
+
     def no_memory(self):
         """Returns the attribute of functions that neither read nor write memory."""
         return self.attribute("memory" if self.lib.GetEnumAttributeKindForName(b"memory", 6) else "readnone")

@@ -95,7 +95,7 @@ class Loops(Slots):
         self.at_end(region.latch)
         following = self.nowrap(self.build("Add", own_x, m.number(step)))
         again = self.branch_if(self.build("ICmp", llvm.ULT, following, stop), loop, row_end)
-        self.mark_loop(again)
+        self.mark_loop(again, few)
         self.at_end(row_end)
         next_t = self.nowrap(self.build("Add", t, count))
         next_y = self.nowrap(self.build("Add", y, m.number(1)))
@@ -264,13 +264,15 @@ class Loops(Slots):
             self.lib.SetNSW(sum_, 1)
         return sum_
 
-    def mark_loop(self, branch):
+    def mark_loop(self, branch, few):
         """Limits interleaving, because rows are short: with more than one vector in each iteration, most of a row would
-        be left to the remainder loop. Kernels that use only the x index may have two vectors."""
+        be left to the remainder loop. Kernels that use only the x index may have two vectors. A loop over few threads is
+        not unrolled: if LLVM finds that its trip count is constant, it then still vectorizes it."""
         hints = []
         if self.c.sync_points:
-            flat = not (self.c.calls("rill_ir_thread_y") or self.c.calls("rill_ir_thread_z"))
-            hints = [self.hint("interleave.count", self.number_hint(2 if flat else 1))]
+            hints = [self.hint("interleave.count", self.number_hint(2 if self.is_flat else 1))]
+            if few and not few.every and self.m.constant(few.limit) is None:
+                hints.append(self.hint("unroll.disable"))
         self.hint_loop(branch, *hints)
 
     def mark_lanes(self, branch):

@@ -20,6 +20,7 @@ class Slots:
     # These belong to the function that is being written (threads.py).
     threads: int  # the number of threads in a block
     ended: int  # the block that returns
+    is_flat: bool  # whether the kernel uses only the x index
     needs_next: bool  # whether each thread stores its next region in `next`
     next: int
     state: list  # the range of threads that are executing (first, end), and whether all warps are complete

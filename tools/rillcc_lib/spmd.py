@@ -25,6 +25,7 @@ from . import (
     stacks,
     sums,
     threads,
+    usual_blocks,
     versions,
 )
 from .slots import MOST_THREADS
@@ -32,6 +33,7 @@ from .slots import MOST_THREADS
 # With more synchronization points than this, clang takes minutes to compile the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
+CACHE_LINE = 64  # bytes
 # Functions of the C library for which rill/device/host_math.h has functions that vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
@@ -58,6 +60,7 @@ class Rewriter:
     def __init__(self, library, module, fill):
         self.lib, self.m, self.fill = library, module, fill
         self.arrays = {}  # kernel: the largest size of its threads' arrays, in bytes
+        self.usual = usual_blocks.UsualBlocks(module)
 
     # Contents of the module
 
@@ -101,6 +104,7 @@ class Rewriter:
         """Inlines functions that read the thread's index or synchronize into the kernels."""
         lib, m = self.lib, self.m
         self.replace_dynamic_shared()
+        self.align_shared()
         self.replace_mathematics()
         conversions.narrow(m)
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
@@ -206,6 +210,15 @@ class Rewriter:
                     for i in (i for i, operand in enumerate(m.operands(user)) if operand == variable):
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
+
+    def align_shared(self):
+        """Aligns shared arrays to cache lines, because an access to a vector that crosses two lines is slow."""
+        for variable in self.m.chain(self.lib.GetFirstGlobal(self.m.handle), self.lib.GetNextGlobal):
+            kind = self.lib.GlobalGetValueType(variable)
+            if not self.lib.IsThreadLocal(variable) or self.lib.IsDeclaration(variable):
+                continue
+            if self.lib.ABISizeOfType(self.m.layout, kind) >= CACHE_LINE:
+                self.lib.SetAlignment(variable, max(CACHE_LINE, self.lib.GetAlignment(variable)))
 
     def replace_mathematics(self):
         """Replaces functions of the C library and of LLVM by rill's own."""
@@ -381,6 +394,7 @@ class Rewriter:
         finder, writer = self.cut(entry.versions[0], syncing)
         note = "loops between barriers" if finder.synchronizes else "a loop over the threads"
         most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
+        fastest = entry.versions[0], finder, writer
         for version in entry.versions[1:]:
             at_borders = self.m.has_text_attribute(version, regions.BORDERS)
             gains = not (at_borders and has_rows)  # loops over rows are faster
@@ -394,8 +408,14 @@ class Rewriter:
             else:
                 inside |= finder.inside
                 has_rows |= writer.has_rows
+                fastest = fastest if at_borders else (version, finder, writer)
+        self.note_usual(*fastest)
         note += ", inside its own loops" if inside else ""
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
+
+    def note_usual(self, kernel, finder, writer):
+        if finder.synchronizes and not writer.needs_next:
+            self.usual.note(kernel, finder.size, writer.is_flat)
 
     def interchanged(self, entry):
         """Returns the cuts in a kernel's interchanged loops."""
@@ -430,6 +450,7 @@ class Rewriter:
                     refused[entry.name] = str(why)
                 return None
             self.remove(entry.run_thread)
+        self.usual.add()
         for marker in self.markers():
             fiber = self.m.function(self.m.name(marker).replace("rill_ir_", "rill_fiber_"))
             if fiber:

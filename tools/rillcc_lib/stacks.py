@@ -206,16 +206,18 @@ def find_forms(symbols, kernel):
 def table(kernels, assembly, sizes, arrays=None, apart=()):
     """Returns assembly with the stack sizes of all kernels, in the order of the image's table, followed by the image's
     table. The stack sizes are left out if the compiler does not report frame sizes. `arrays` has the bytes of the
-    arrays that rillcc allocates for the threads of a block, which the compiler does not count. `apart` names the
-    kernels whose blocks never wait for others. rill/device/cpu_image.h describes the format."""
+    arrays that rillcc allocates for the threads of a block and whose size is unknown at compile time, so that the
+    compiler does not count them. `apart` names the kernels whose blocks never wait for others.
+    rill/device/cpu_image.h describes the format."""
     symbols = read(assembly, sizes)
     names = ENTRY.findall(assembly)
     if all(symbol.size == 0 for symbol in symbols.values()):
         return image(assembly, names, "0", apart)
     for kernel in kernels:
         for form in find_forms(symbols, kernel) if kernel.name in (arrays or {}) else ():
-            symbols[form].size += arrays[kernel.name]
-            symbols[form].bounded = True
+            if not symbols[form].bounded:
+                symbols[form].size += arrays[kernel.name]
+                symbols[form].bounded = True
     order = {name: i for i, name in enumerate(names)}
     kernels = sorted(kernels, key=lambda kernel: order.get(kernel.name, len(order)))
     needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]

@@ -16,6 +16,7 @@ WAITS, ACTS = 0x8000, 0x4000
 
 class Writer(Strips):
     def write(self):
+        self.is_flat = not (self.c.calls("rill_ir_thread_y") or self.c.calls("rill_ir_thread_z"))
         for region in self.regions:
             region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
         self.needs_next = not all(region.is_static() and (not region.ends or not region.exits) for region in self.regions)

@@ -141,13 +141,13 @@ class Versions:
         lib.ReplaceAllUsesWith(self.kernel, choice)
         for function in filter(None, (choice, every, some)):
             lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
-            self.copy_attributes(function)
+            self.m.copy_attributes(self.kernel, function)
         if whole_warps_only:
             whole_warps.promise(self.m, every)
-        ways = [self.add_call(choice, callee) for callee in (every, self.kernel)]
+        ways = [self.m.add_call(self.builder, choice, callee) for callee in (every, self.kernel)]
         if some:
             otherwise = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
-            ways.append(self.add_call(choice, some))
+            ways.append(self.m.add_call(self.builder, choice, some))
             lib.PositionBuilderAtEnd(self.builder, otherwise)
             lib.BuildCondBr(self.builder, self.also(quarter, long), ways.pop(), ways.pop())
             ways.append(otherwise)
@@ -214,28 +214,10 @@ class Versions:
                 self.copies[value] = copy
         return self.copies[value]
 
-    def add_call(self, function, callee, attribute=None):
-        """Adds and returns a block that calls a function with the same arguments and then returns."""
-        lib, kind = self.lib, self.lib.GlobalGetValueType(callee)
-        block = lib.AppendBasicBlockInContext(self.m.context, function, b"")
-        lib.PositionBuilderAtEnd(self.builder, block)
-        call = lib.BuildCall2(self.builder, kind, callee, llvm.array([lib.GetParam(function, 0)]), 1, b"")
-        lib.BuildRetVoid(self.builder)
-        if attribute:
-            lib.AddCallSiteAttribute(call, llvm.FUNCTION_INDEX, attribute)
-        return block
-
     def copy_kernel(self, function):
         """Makes `function` a copy of the kernel. LLVM's C interface cannot copy a function, so the kernel is inlined
         into a function that only calls it."""
-        self.add_call(function, self.kernel, self.m.attribute("alwaysinline"))
+        self.m.add_call(self.builder, function, self.kernel, self.m.attribute("alwaysinline"))
         self.m.run_passes("always-inline")
         for version in self.kernel, function:
             self.lib.AddAttributeAtIndex(version, llvm.FUNCTION_INDEX, self.m.attribute("noinline"))
-
-    def copy_attributes(self, function):
-        count = self.lib.GetAttributeCountAtIndex(self.kernel, llvm.FUNCTION_INDEX)
-        attributes = llvm.array([None] * count)
-        self.lib.GetAttributesAtIndex(self.kernel, llvm.FUNCTION_INDEX, attributes)
-        for attribute in attributes[:count]:
-            self.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)

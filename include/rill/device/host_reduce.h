@@ -17,9 +17,16 @@ template <class Operation> struct rill_vectors_ : Operation {};
 template <> struct rill_vectors_<rill_sum_> {
   template <class V> static __forceinline__ V of(V a, V b) { return a + b; }
 };
-template <class T, unsigned COUNT> struct rill_vector_ {
-  typedef T type __attribute__((vector_size(COUNT * sizeof(T))));
+/* As large as the vectors in which the values are stored: a processor waits before it loads a larger one. */
+template <class T> struct rill_vector_ {
+  static constexpr int COUNT = 32 / sizeof(T);
+  typedef T type __attribute__((vector_size(32)));
 };
+template <class Operation, class V, int... I>
+static __forceinline__ V rill_reduce_pairs_(V low, V high, std::integer_sequence<int, I...>) {
+  return rill_vectors_<Operation>::of(__builtin_shufflevector(low, high, (2 * I)...),
+                                      __builtin_shufflevector(low, high, (2 * I + 1)...));
+}
 template <class Operation, class T, class V, int... I>
 static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int, I...>) {
   if constexpr (sizeof...(I) == 1) {
@@ -30,12 +37,26 @@ static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int
     return rill_reduce_halves_<Operation, T>(halves, std::make_integer_sequence<int, sizeof...(I) / 2>{});
   }
 }
+/* Reduces VECTORS vectors, a power of two, to one: each element of it is a part of the tree. */
+template <class Operation, class T, unsigned VECTORS>
+static __forceinline__ typename rill_vector_<T>::type rill_reduce_vectors_(const T *values) {
+  if constexpr (VECTORS == 1) {
+    typename rill_vector_<T>::type all;
+    memcpy(&all, values, sizeof all);
+    return all;
+  } else {
+    constexpr unsigned HALF = VECTORS / 2;
+    return rill_reduce_pairs_<Operation>(rill_reduce_vectors_<Operation, T, HALF>(values),
+                                         rill_reduce_vectors_<Operation, T, HALF>(values + HALF * rill_vector_<T>::COUNT),
+                                         std::make_integer_sequence<int, rill_vector_<T>::COUNT>{});
+  }
+}
 template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
   constexpr bool wraps = std::is_same_v<Operation, rill_sum_> && std::is_integral_v<T>;
   using number = typename std::conditional_t<wraps, std::make_unsigned<T>, std::enable_if<true, T>>::type;
-  typename rill_vector_<number, COUNT>::type all;
-  memcpy(&all, values, sizeof all);
-  return static_cast<T>(rill_reduce_halves_<Operation, number>(all, std::make_integer_sequence<int, COUNT / 2>{}));
+  constexpr int EACH = rill_vector_<number>::COUNT;
+  const auto all = rill_reduce_vectors_<Operation, number, COUNT / EACH>(reinterpret_cast<const number *>(values));
+  return static_cast<T>(rill_reduce_halves_<Operation, number>(all, std::make_integer_sequence<int, EACH / 2>{}));
 }
 #pragma clang diagnostic pop
 #else
@@ -50,19 +71,22 @@ template <class Operation, unsigned COUNT, class T> static __forceinline__ T ril
 }
 #endif
 
-/* Reduces `count` values in the order of a balanced tree, 32 values at a time. */
-template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {
-  T sums[RILL_REDUCE_THREADS / 32];
-  unsigned left = 0;
-  for (; left < count / 32; left++) sums[left] = rill_reduce_power_<Operation, 32>(values + 32 * left);
-  unsigned char there[RILL_REDUCE_THREADS / 32];
-  memset(there, 1, sizeof there);
-  if (count % 32 != 0) {
-    sums[left] = rill_reduce_some_<Operation>(values + 32 * left, there, count % 32);
-    memset(there, 1, sizeof there);
-    left++;
+/* Reduces `count` values in the order of a balanced tree, in place. */
+template <class Operation, class T> static inline T rill_reduce_each_(T *values, unsigned count) {
+  for (; count > 1; count = (count + 1) / 2) {
+    for (unsigned i = 0; i < count / 2; i++) values[i] = Operation::of(values[2 * i], values[2 * i + 1]);
+    if (count % 2 != 0) values[count / 2] = values[count - 1];
   }
-  return rill_reduce_some_<Operation>(sums, there, left);
+  return values[0];
+}
+
+/* Works like rill_reduce_each_, but takes 32 values at a time, or 256, which most blocks have. */
+template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {
+  if (count == 256) return rill_reduce_power_<Operation, 256>(values);
+  if (count % 32 != 0) return rill_reduce_each_<Operation>(values, count);
+  T sums[RILL_REDUCE_THREADS / 32];
+  for (unsigned i = 0; i < count / 32; i++) sums[i] = rill_reduce_power_<Operation, 32>(values + 32 * i);
+  return rill_reduce_each_<Operation>(sums, count / 32);
 }
 
 /* ---- a warp ---- */
