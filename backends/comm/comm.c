@@ -161,6 +161,7 @@ static void free_comm(struct comm *comm) {
   pthread_cond_destroy(&comm->changed);
   pthread_mutex_destroy(&comm->lock);
   pthread_mutex_destroy(&comm->submitting);
+  pthread_mutex_destroy(&comm->checking);
   free(comm);
 }
 
@@ -190,6 +191,7 @@ rill_status rill__comm_new(const struct comm_engine *engine, rill_device device,
   comm->ordinal = info->ordinal;
   comm->timeout = options->timeout_ns;
   comm->last = &comm->first;
+  (void)pthread_mutex_init(&comm->checking, NULL);
   (void)pthread_mutex_init(&comm->submitting, NULL);
   (void)pthread_mutex_init(&comm->lock, NULL);
   comm_init_condition(&comm->changed);

@@ -93,25 +93,10 @@ void rill__comm_local_part_changed(struct comm_part *part) {
 
 /* ---- comparison ---- */
 
-struct arguments_text {
-  char text[160];
-};
-
-static struct arguments_text describe(const struct comm_op *op) {
-  struct arguments_text made;
-  char more[64] = "";
-  if (!comm_is_message(op)) (void)snprintf(more, sizeof more, ", op %u, root %u", op->op, op->peer);
-  (void)snprintf(made.text, sizeof made.text, "%s of %zu elements, type %u%s", comm_describe(op).text, op->count,
-                 op->type, more);
-  return made;
-}
-
 static rill_status compare(const struct comm_op *op, const struct comm_op *other) {
-  const bool same = op->count == other->count && op->type == other->type;
-  const bool same_kind =
-      comm_is_message(op) || (op->kind == other->kind && op->op == other->op && op->peer == other->peer);
-  COMM_REQUIRE(same && same_kind, RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s", describe(op).text,
-               describe(other).text);
+  const struct comm_record a = comm_record_of(op, op->number), b = comm_record_of(other, other->number);
+  COMM_REQUIRE(comm_records_match(&a, &b), RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+               comm_describe_record(&a).text, comm_describe_record(&b).text);
   return RILL_OK;
 }
 
