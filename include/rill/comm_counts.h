@@ -7,8 +7,8 @@
  *     rill_comm_gather_v(comm, stream, all, counts, offsets, part, counts[rank], RILL_COMM_FLOAT, 0);
  *
  * If the offsets are NULL, the parts are contiguous. Each operation is a group of sends and receives, and joins an
- * open group of the caller. A count of 0 moves nothing. The peer must also pass 0; otherwise the operation waits
- * forever for a message that is not sent, except between local ranks, where it fails.
+ * open group of the caller. A count of 0 moves nothing. The peer must also pass 0; otherwise the operation fails on the
+ * CPU, and on GPUs waits forever for a message that is not sent.
  *
  * Calls on one communicator are ordered as they arrive.
  *

@@ -74,7 +74,9 @@ class Mpi(unittest.TestCase):
 
     def test_injected_count(self):
         other = r"all_reduce of rank \d of 4 \(operation 1\) of (4 elements.* not match.* of 1 elements|1 elements.* not match.* of 4 elements).*INVALID_ARGUMENT"
-        self.case("injected_count", {"count": (4, other)}, RILL_CHECK="comm", RILL_FAULT="comm_count@2:1=-3")
+        for checks in "comm", "":
+            self.case("injected_count", {"count": (4, other), "next": (4, "^right$")}, RILL_CHECK=checks,
+                      RILL_FAULT="comm_count@2:1=-3")
 
     def test_stream_that_failed_before(self):
         status, said, output = run("fail_before")
@@ -87,6 +89,7 @@ class Mpi(unittest.TestCase):
     def test_messages_that_do_not_fit(self):
         for case, received, sent in (("receive_less", "131072 elements, type 3", "262144 elements, type 3"),
                                      ("receive_more", "3 elements, type 3", "2 elements, type 3"),
+                                     ("receive_of_nothing", "3 elements, type 3", "0 elements, type 3"),
                                      ("receive_another_type", "2 elements, type 3", "2 elements, type 8")):
             refused = rf"receive of rank 1 of 4 from rank 0 \(operation 1\) of {received}, does not match what rank 0 sent: {sent}"
             self.case(case, {"stream": (1, refused), "comm": (1, refused + ".*INVALID_ARGUMENT"), "written": (0, "")})
@@ -102,7 +105,10 @@ class Mpi(unittest.TestCase):
         self.case("empty_message", {"comm": (4, says)}, RILL_CHECK="comm")
 
     def test_reduction_of_another_count(self):
-        self.case("reduce_less", {"goes on": (4, "^yes$")})
+        for case, count in ("reduce_less", 131072), ("reduce_more", 524288), ("reduce_nothing", 0):
+            other = (rf"all_reduce of rank 1 of 4 \(operation 1\) of {count} elements, type 3, op 1, root 0 does not match "
+                     r"all_reduce of rank 0 of 4 \(operation 1\) of 262144 elements.*INVALID_ARGUMENT")
+            self.case(case, {"stream": (4, other), "comm": (4, other), "written": (0, ""), "goes on": (4, "^yes$")})
 
     def test_dead_rank_ends_the_job(self):
         status = self.case("die", {"barrier": (0, "")}, fails=True)
