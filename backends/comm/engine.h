@@ -288,8 +288,10 @@ struct comm_part;
 struct comm_parts {
   pthread_mutex_t lock; /* guards all parts; never held across a call of rill */
   pthread_cond_t changed;
-  rill_stream stream;                           /* the stream on which gates are recorded */
-  void (*changed_part)(struct comm_part *part); /* called under the lock after `reached` or `armed` was set; optional */
+  rill_stream stream; /* the stream on which gates are recorded */
+  /* Called under the lock after `reached` or `armed` was set.  Returns whether the engine's thread must be woken.
+   * Optional: by default it is woken when both are set, and when a part is armed. */
+  bool (*changed_part)(struct comm_part *part);
 };
 
 struct comm_part {

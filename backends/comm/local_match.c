@@ -81,14 +81,19 @@ static void arrive(struct local_work *work) {
   rill__comm_local_engine.last_ready = &match->next;
 }
 
-void rill__comm_local_part_changed(struct comm_part *part) {
-  if (!part->armed) return;
+bool rill__comm_local_part_changed(struct comm_part *part) {
+  const struct local_engine *engine = &rill__comm_local_engine;
+  struct local_match **const last_ready = engine->last_ready;
+  struct local_work **const last_dropped = engine->last_dropped;
+  const uint64_t deadline = engine->deadline;
+  if (!part->armed) return false;
   for (struct local_work *work = part->works, *next; work != NULL; work = next) {
     next = work->next_of_part;
     if (work->state == LOCAL_TAKEN) continue;
     if (work->match->clique->dead) drop(work);
     else if (part->reached && work->state == LOCAL_QUEUED) arrive(work);
   }
+  return engine->last_ready != last_ready || engine->last_dropped != last_dropped || engine->deadline < deadline;
 }
 
 /* ---- comparison ---- */
