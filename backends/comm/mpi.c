@@ -210,13 +210,17 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
   COMM_TRY(enter_mpi());
   (void)MPI_Get_library_version(own, &length);
   const bool same = strcmp(own, library) == 0;
-  if (same) {
+  const bool null = same && MPI_Comm_f2c(handle) == MPI_COMM_NULL;
+  if (same && !null) {
     (void)MPI_Comm_size(MPI_Comm_f2c(handle), &n);
     (void)MPI_Comm_rank(MPI_Comm_f2c(handle), &i);
   }
   leave_mpi();
   COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", but librill_comm_mpi uses \"%.*s\"",
                first_line(library), library, first_line(own), own);
+  COMM_REQUIRE(!null, RILL_ERROR_INVALID_ARGUMENT,
+               "handle %d is MPI_COMM_NULL" COMM_HINT "a process that MPI_Comm_split left out joins no communicator",
+               (int)handle);
   const struct id id = { OF_HANDLE, handle, 0 };
   memcpy(bytes, &id, sizeof id);
   *ranks = (uint32_t)n;

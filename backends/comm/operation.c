@@ -419,6 +419,16 @@ static bool part_with(struct side *side, uint32_t i, size_t size, char **p, size
   return true;
 }
 
+/* Checks that the part with rank `i` does not overflow.  A part with an unknown type is refused later. */
+static rill_status check_part(const struct side *side, uint32_t i, size_t size) {
+  if (side == NULL || side->counts == NULL || size == 0) return RILL_OK;
+  const size_t most = SIZE_MAX / 2 / size, offset = side->offsets != NULL ? side->offsets[i] : side->next;
+  COMM_REQUIRE(side->counts[i] <= most && offset <= most - side->counts[i], RILL_ERROR_OUT_OF_RANGE,
+               "the part of rank %u, %zu elements of %zu bytes at offset %zu, overflows", i, side->counts[i], size,
+               offset);
+  return RILL_OK;
+}
+
 /* Adds the parts of `dst` and `src` to this thread's group as sends and receives. */
 static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct side *src, const char *api) {
   const rill_comm handle = op.handle;
@@ -427,6 +437,8 @@ static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct sid
   for (uint32_t i = 0; i < ranks; i++) {
     char *to = NULL, *from = NULL;
     size_t in = 0, out = 0;
+    COMM_TRY(check_part(dst, i, size));
+    COMM_TRY(check_part(src, i, size));
     const bool receives = part_with(dst, i, size, &to, &in), sends = part_with(src, i, size, &from, &out);
     if (i == rank && receives && sends) {
       COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, but receives %zu",

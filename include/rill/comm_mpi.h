@@ -50,7 +50,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_mpi_world(rill_comm_id *id, uint32
 /** Returns the id of an MPI communicator, in each of its processes. `handle` is the result of MPI_Comm_c2f, and
  *  `library` the string from MPI_Get_library_version. rill_comm_mpi_id is simpler.
  *
- *  Errors:  INVALID_ARGUMENT (NULL; not the MPI of librill_comm_mpi), UNSUPPORTED, BACKEND.
+ *  Errors:  INVALID_ARGUMENT (NULL; MPI_COMM_NULL; not the MPI of librill_comm_mpi), UNSUPPORTED, BACKEND.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id,
                                                             uint32_t *ranks, uint32_t *rank);

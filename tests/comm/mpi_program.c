@@ -60,6 +60,8 @@ static int own_communicator(void) {
   if (rill_comm_mpi_handle_id(MPI_Comm_c2f(half), "another MPI", &id, &ranks, &rank) == RILL_OK) return 3;
   say("another", rill_comm_last_error_text());
   if (rill_comm_mpi_handle_id(MPI_Comm_c2f(half), NULL, &id, &ranks, &rank) == RILL_OK) return 3;
+  if (rill_comm_mpi_id(MPI_COMM_NULL, &id, &ranks, &rank) == RILL_OK) return 3;
+  say("null", rill_comm_last_error_text());
   CHECK(rill_comm_mpi_id(half, &id, &ranks, &rank));
   CHECK(rill_comm_create(cpu, &id, ranks, rank, NULL, &comm));
   (void)MPI_Comm_free(&half);

@@ -44,6 +44,7 @@ class Mpi(unittest.TestCase):
         answers = {
             "half": (4, "^right$"),
             "another": (4, '"another MPI".*INVALID_ARGUMENT'),
+            "null": (4, "MPI_COMM_NULL.*INVALID_ARGUMENT"),
             "after MPI_Finalize": (4, "has been finalized.*UNSUPPORTED"),
         }
         self.case("own_communicator", answers)
