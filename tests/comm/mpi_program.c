@@ -120,7 +120,7 @@ static void say_end(rill_comm comm) {
 
 /* Rank 1 does not come in time.  What was after the operation does not run. */
 static int stall(void) {
-  const rill_comm comm = join(300 * MILLISECOND);
+  const rill_comm comm = join(2000 * MILLISECOND);
   uint32_t later = 5, written = 7;
   if (rank != 1) {
     CHECK(rill_comm_barrier(comm, stream));
@@ -135,7 +135,7 @@ static int stall(void) {
 
 /* RILL_FAULT makes rank 1 late, or kills it, at its second operation. */
 static int injected(void) {
-  const rill_comm comm = join(300 * MILLISECOND);
+  const rill_comm comm = join(2000 * MILLISECOND);
   if (sum_of(comm, rank) != 6) return 3;
   say("first", "right");
   CHECK(rill_comm_barrier(comm, stream));
@@ -151,7 +151,7 @@ static int injected(void) {
 /* RILL_FAULT makes rank 2 pass a count of 3 less than the others' to its first operation. */
 static int injected_count(void) {
   static int64_t cells[4];
-  const rill_comm comm = join(300 * MILLISECOND);
+  const rill_comm comm = join(2000 * MILLISECOND);
   const rill_status status = rill_comm_all_reduce(comm, stream, cells, cells, 4, RILL_COMM_INT64, RILL_COMM_SUM);
   if (status != RILL_OK) say("count", rill_comm_last_error_text());
   else say("count", rill_stream_synchronize(stream) != RILL_OK ? rill_last_error_text() : "not noticed");
@@ -163,7 +163,7 @@ static int injected_count(void) {
 
 /* An operation whose stream failed before it. */
 static int fail_before(void) {
-  const rill_comm comm = join(300 * MILLISECOND);
+  const rill_comm comm = join(2000 * MILLISECOND);
   rill_event never;
   if (rank == 1) {
     CHECK(rill_event_create(cpu, RILL_EVENT_OPTIONS(.label = "never"), &never));

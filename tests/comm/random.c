@@ -15,7 +15,7 @@ struct view {
   uint32_t rank, own; /* this rank's number in its part, and the part */
   uint32_t parts;
   struct part {
-    uint32_t ranks, world[MAX_RANKS]; /* the ranks in the whole, in the order of the part */
+    uint32_t ranks, world[MAX_RANKS]; /* world: ranks among all, in the order of the part */
   } part[MAX_RANKS];
 };
 
