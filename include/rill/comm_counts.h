@@ -24,7 +24,7 @@ RILL_EXTERN_C_BEGIN
 /** Sends part i of src (`src_counts[i]` elements) to rank i, and receives part i of dst (`dst_counts[i]` elements)
  *  from rank i. All arrays have an entry for each rank and are read during the call. Has no in-place form.
  *
- *  Errors:  those of rill_comm_all_to_all (OUT_OF_RANGE also for an offset); INVALID_ARGUMENT (an array of counts is NULL).
+ *  Errors:  those of rill_comm_all_to_all (OUT_OF_RANGE: also an offset), INVALID_ARGUMENT (counts are NULL).
  *  Like:    MPI_Ialltoallv. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all_v(rill_comm comm, rill_stream stream, void *dst,
                                                            const size_t *dst_counts, const size_t *dst_offsets,
