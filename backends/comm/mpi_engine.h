@@ -73,7 +73,7 @@ struct joined {
 
   /* The comparison in progress; used by the progress thread. */
   struct work *comparing;     /* NULL: none */
-  struct comm_record pair[2]; /* rill__comm_mpi_join_records */
+  struct comm_record pair[2]; /* rill__comm_mpi_join_pairs */
   MPI_Request comparison;
   uint64_t compared; /* the latest work of this communicator that was compared: its `collective` */
 };
