@@ -3,30 +3,27 @@
  * The records travel through the engine itself, on a stream that belongs to the library, and the host waits for them:
  * each call waits until all ranks have made their call.  For a collective operation the exchange is an all-gather.  A
  * send and its receive exchange records only if the engine does not compare messages itself; sends and receives that
- * cross must be in a group then, because otherwise the calls would wait for each other. */
+ * cross must be in a group then, because otherwise the calls would wait for each other.
+ *
+ * Invariant: the operations of a communicator are submitted in the order in which they were compared, and one thread at
+ * a time uses its records.  The mutex `checking` is therefore held during a call; the deadline of the communicator and
+ * rill_comm_abort end the wait. */
 #include "backends/comm/engine.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct record {
-  uint64_t kind, count, type, op, root; /* compared */
-  uint64_t number;                      /* for the report: it differs between ranks that exchange different messages */
-};
-
-enum { WORDS = sizeof(struct record) / sizeof(uint64_t) };
+enum { WORDS = sizeof(struct comm_record) / sizeof(uint64_t) };
 
 bool rill__comm_checks(void) { return rill_check_is_on("comm"); }
 
 /* ---- exchanging ---- */
 
 /* Return the records.  Layout: one record per rank, followed by this rank's own, in pinned and in device memory. */
-static struct record *host_records(const struct comm *comm) { return comm->check_memory; }
-static struct record *device_records(const struct comm *comm) { return comm->check_device_memory; }
+static struct comm_record *host_records(const struct comm *comm) { return comm->check_memory; }
+static struct comm_record *device_records(const struct comm *comm) { return comm->check_device_memory; }
 
 static rill_status prepare(struct comm *comm) {
-  const size_t size = (comm->ranks + 1) * sizeof(struct record);
+  const size_t size = (comm->ranks + 1) * sizeof(struct comm_record);
   rill_status status = RILL_OK;
   if (rill_stream_equal(comm->check_stream, RILL_NULL_STREAM)) {
     status = rill_stream_create(comm->device, RILL_STREAM_OPTIONS(.label = "RILL_CHECK=comm"), &comm->check_stream);
@@ -49,9 +46,10 @@ static uint64_t number_of(const struct comm_op *ops, size_t i) {
 
 static rill_status upload(const struct comm_op *op, uint64_t number) {
   struct comm *comm = op->comm;
+  COMM_ASSERT(pthread_mutex_trylock(&comm->checking) != 0);
   COMM_TRY(prepare(comm));
-  struct record *own = host_records(comm) + comm->ranks;
-  *own = (struct record){ op->kind, op->count, op->type, op->op, op->peer, number };
+  struct comm_record *own = host_records(comm) + comm->ranks;
+  *own = comm_record_of(op, number);
   COMM_TRY_RILL(rill_copy_async(comm->check_stream, device_records(comm) + comm->ranks, own, sizeof *own),
                 "RILL_CHECK=comm");
   return RILL_OK;
@@ -73,28 +71,15 @@ static struct comm_op gather(const struct comm_op *op, uint64_t number) {
                            .for_number = number };
 }
 
-struct record_text {
-  char text[224];
-};
-
-static struct record_text describe(const struct record *record, uint32_t rank, uint32_t ranks) {
-  struct record_text made;
-  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u (operation %llu) of %s",
-                 comm_kind_name(record->kind), rank, ranks, (unsigned long long)record->number,
-                 comm_arguments(record->kind, record->count, record->type, record->op, record->root).text);
-  return made;
-}
-
 static rill_status compare(struct comm *comm) {
-  const size_t size = comm->ranks * sizeof(struct record);
+  const size_t size = comm->ranks * sizeof(struct comm_record);
   COMM_TRY_RILL(rill_copy_async(comm->check_stream, host_records(comm), device_records(comm), size), "RILL_CHECK=comm");
   COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
-  const struct record *own = host_records(comm) + comm->ranks;
+  const struct comm_record *own = host_records(comm) + comm->ranks;
   for (uint32_t i = 0; i < comm->ranks; i++) {
-    const struct record *other = host_records(comm) + i;
-    if (memcmp(own, other, offsetof(struct record, number)) == 0) continue;
-    return rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
-                           describe(own, comm->rank, comm->ranks).text, describe(other, i, comm->ranks).text);
+    const struct comm_record *other = host_records(comm) + i;
+    COMM_REQUIRE(comm_records_match(own, other), RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+                 comm_describe_record(own).text, comm_describe_record(other).text);
   }
   return RILL_OK;
 }
@@ -149,12 +134,12 @@ static size_t list_pairs(const struct comm_op *ops, size_t count, const struct c
 
 /* Returns memory for `n` records and `n` answers.  The memory is kept, because freeing it would wait for other ranks.
  */
-static rill_status pair_records(struct comm *comm, size_t n, struct record **host, struct record **device) {
+static rill_status pair_records(struct comm *comm, size_t n, struct comm_record **host, struct comm_record **device) {
   int k = 0;
   while (k < COMM_PAIR_SIZES - 1 && (size_t)1 << k < n) k++;
   COMM_REQUIRE((size_t)1 << k >= n, RILL_ERROR_OUT_OF_RANGE, "RILL_CHECK=comm compares at most %zu sends and receives",
                (size_t)1 << k);
-  const size_t size = ((size_t)2 << k) * sizeof(struct record);
+  const size_t size = ((size_t)2 << k) * sizeof(struct comm_record);
   rill_status status = RILL_OK;
   if (comm->pair_device_memory[k] == NULL) {
     status = rill_alloc(comm->device, size, RILL_MEMORY_DEVICE, &comm->pair_device_memory[k]);
@@ -171,7 +156,7 @@ static rill_status pair_records(struct comm *comm, size_t n, struct record **hos
 struct pairs {
   struct comm *comm;
   size_t n;
-  struct record *host, *device;
+  struct comm_record *host, *device;
 };
 
 /* Writes the records of `pairs`, which are among `ops`, and adds their exchange to the list. */
@@ -182,7 +167,7 @@ static rill_status begin_exchange(struct pairs *made, const struct comm_op *ops,
   COMM_TRY(pair_records(comm, made->n, &made->host, &made->device));
   for (size_t i = 0; i < made->n; i++) {
     const uint64_t number = number_of(ops, (size_t)(pairs[i] - ops));
-    made->host[i] = (struct record){ pairs[i]->kind, pairs[i]->count, pairs[i]->type, 0, comm->rank, number };
+    made->host[i] = comm_record_of(pairs[i], number);
     struct comm_op op = gather(pairs[i], number);
     op.peer = pairs[i]->peer;
     op.kind = COMM_SEND, op.dst = NULL, op.src = made->device + i;
@@ -190,7 +175,7 @@ static rill_status begin_exchange(struct pairs *made, const struct comm_op *ops,
     op.kind = COMM_RECEIVE, op.dst = made->device + made->n + i, op.src = NULL;
     list[2 * i + 1] = op;
   }
-  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->device, made->host, made->n * sizeof(struct record)),
+  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->device, made->host, made->n * sizeof(struct comm_record)),
                 "RILL_CHECK=comm");
   return RILL_OK;
 }
@@ -198,14 +183,13 @@ static rill_status begin_exchange(struct pairs *made, const struct comm_op *ops,
 static rill_status compare_answers(const struct pairs *made) {
   const struct comm *const comm = made->comm;
   const size_t n = made->n;
-  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->host + n, made->device + n, n * sizeof(struct record)),
+  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->host + n, made->device + n, n * sizeof(struct comm_record)),
                 "RILL_CHECK=comm");
   COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
   for (size_t i = 0; i < n; i++) {
-    const struct record *const own = made->host + i, *const other = made->host + n + i;
-    COMM_REQUIRE(own->count == other->count && own->type == other->type && own->kind != other->kind,
-                 RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s", describe(own, comm->rank, comm->ranks).text,
-                 describe(other, (uint32_t)other->root, comm->ranks).text);
+    const struct comm_record *const own = made->host + i, *const other = made->host + n + i;
+    COMM_REQUIRE(comm_records_match(own, other), RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+                 comm_describe_record(own).text, comm_describe_record(other).text);
   }
   return RILL_OK;
 }
@@ -250,7 +234,6 @@ static rill_status compare_pairs(const struct comm_op *ops, size_t count) {
 }
 
 rill_status rill__comm_check(const struct comm_op *ops, size_t count) {
-  if (!rill__comm_checks()) return RILL_OK;
   struct comm_op *gathers = malloc(count * sizeof *gathers);
   COMM_REQUIRE(gathers != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to compare %zu operations", count);
   rill_status status = RILL_OK;

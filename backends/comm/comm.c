@@ -62,12 +62,13 @@ static void forget(struct comm *comm) {
 static void end(struct comm *comm);
 
 /* Releases the lock, and destroys the communicator if no reference or pin is left.  Call under the lock, after
- * decrementing a count. */
+ * decrementing a count.  In a child of fork the engines must not be called, so the memory is not freed. */
 static void unlock_and_end(struct comm *comm) {
   const bool last = comm->references == 0 && comm->pins == 0;
+  const bool forked = all.forked;
   if (last) forget(comm);
   pthread_mutex_unlock(&all.lock);
-  if (last) end(comm);
+  if (last && !forked) end(comm);
 }
 
 rill_status rill__comm_pin(rill_comm handle, struct comm **out) {
@@ -161,6 +162,7 @@ static void free_comm(struct comm *comm) {
   pthread_cond_destroy(&comm->changed);
   pthread_mutex_destroy(&comm->lock);
   pthread_mutex_destroy(&comm->submitting);
+  pthread_mutex_destroy(&comm->checking);
   free(comm);
 }
 
@@ -190,6 +192,7 @@ rill_status rill__comm_new(const struct comm_engine *engine, rill_device device,
   comm->ordinal = info->ordinal;
   comm->timeout = options->timeout_ns;
   comm->last = &comm->first;
+  (void)pthread_mutex_init(&comm->checking, NULL);
   (void)pthread_mutex_init(&comm->submitting, NULL);
   (void)pthread_mutex_init(&comm->lock, NULL);
   comm_init_condition(&comm->changed);

@@ -145,6 +145,8 @@ struct comm {
   uint64_t family;           /* equal on all ranks of a communicator, and very likely unique to it; 0: not joined */
   uint64_t splits;           /* number of splits so far; guarded by `submitting` */
 
+  pthread_mutex_t checking;   /* RILL_CHECK=comm: orders the comparisons and the submissions after them, and guards the
+                                 buffers of the comparisons; held while the ranks compare; taken before `submitting` */
   pthread_mutex_t submitting; /* orders submissions; an engine call may block under it, which delays only users of this
                                  communicator */
 
@@ -200,6 +202,40 @@ static inline struct comm_op_text comm_describe(const struct comm_op *op) {
   if (kind == COMM_RECEIVE) (void)snprintf(peer, sizeof peer, " from rank %u", op->peer);
   (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u%s (operation %llu)", comm_kind_name(kind),
                  op->comm->rank, op->comm->ranks, peer, (unsigned long long)number);
+  return made;
+}
+
+/* The arguments of an operation, which must be the same on all ranks. */
+struct comm_record {
+  uint64_t kind, count, type, op, peer; /* compared; of messages only count and type */
+  uint64_t rank, ranks, number;         /* for reports */
+};
+
+static inline struct comm_record comm_record_of(const struct comm_op *op, uint64_t number) {
+  return (
+      struct comm_record){ op->kind, op->count, op->type, op->op, op->peer, op->comm->rank, op->comm->ranks, number };
+}
+
+/* Returns whether two collective operations, or the two sides of a message, match. */
+static inline bool comm_records_match(const struct comm_record *a, const struct comm_record *b) {
+  const bool same = a->count == b->count && a->type == b->type;
+  if (a->kind == COMM_SEND || a->kind == COMM_RECEIVE) return same && a->kind + b->kind == COMM_SEND + COMM_RECEIVE;
+  return same && a->kind == b->kind && a->op == b->op && a->peer == b->peer;
+}
+
+struct comm_record_text {
+  char text[240];
+};
+static inline struct comm_record_text comm_describe_record(const struct comm_record *record) {
+  struct comm_record_text made;
+  const unsigned peer = (unsigned)record->peer;
+  char to[32] = "";
+  if (record->kind == COMM_SEND) (void)snprintf(to, sizeof to, " to rank %u", peer);
+  if (record->kind == COMM_RECEIVE) (void)snprintf(to, sizeof to, " from rank %u", peer);
+  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u%s (operation %llu) of %s",
+                 comm_kind_name(record->kind), (unsigned)record->rank, (unsigned)record->ranks, to,
+                 (unsigned long long)record->number,
+                 comm_arguments(record->kind, record->count, record->type, record->op, peer).text);
   return made;
 }
 
@@ -276,8 +312,10 @@ struct comm_part;
 struct comm_parts {
   pthread_mutex_t lock; /* guards all parts; never held across a call of rill */
   pthread_cond_t changed;
-  rill_stream stream;                           /* the stream on which gates are recorded */
-  void (*changed_part)(struct comm_part *part); /* called under the lock after `reached` or `armed` was set; optional */
+  rill_stream stream; /* the stream on which gates are recorded */
+  /* Called under the lock after `reached` or `armed` was set.  Returns whether the engine's thread must be woken.
+   * Optional: by default it is woken when both are set, and when a part is armed. */
+  bool (*changed_part)(struct comm_part *part);
 };
 
 struct comm_part {
@@ -415,7 +453,7 @@ void rill__comm_flights_end(struct comm_flight *flights, bool submitted);
 void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
 
 /* RILL_CHECK=comm: rill__comm_checks returns whether it is on; rill__comm_check compares what the ranks are about to
- * do, and has no effect if it is off. */
+ * do.  Call it under `checking` of the communicators. */
 bool rill__comm_checks(void);
 rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 

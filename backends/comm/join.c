@@ -2,6 +2,7 @@
 #include "backends/comm/engine.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,22 @@ enum { ID_MAGIC = 0x6d6d6f63 }; /* "comm" */
 struct id {
   uint32_t magic, backend; /* backend: number of the engine that created the id */
   uint8_t bytes[COMM_ID_BYTES];
-  uint8_t spare[sizeof(rill_comm_id) - 8 - COMM_ID_BYTES];
+  uint64_t check; /* hash of the fields above: an engine may crash if its bytes are damaged */
+  uint8_t spare[sizeof(rill_comm_id) - 16 - COMM_ID_BYTES];
 };
 _Static_assert(sizeof(struct id) == sizeof(rill_comm_id), "an id is its bytes");
+
+/* Returns the FNV-1a hash; never 0. */
+static uint64_t hash(uint64_t start, const void *bytes, size_t size) {
+  uint64_t result = start ^ UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 0; i < size; i++) result = (result ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+  return result | 1;
+}
 
 void rill__comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]) {
   struct id id = { .magic = ID_MAGIC, .backend = backend };
   memcpy(id.bytes, bytes, COMM_ID_BYTES);
+  id.check = hash(0, &id, offsetof(struct id, check));
   memcpy(out, &id, sizeof id);
 }
 
@@ -35,7 +45,7 @@ static uint32_t engine_of(const struct id *id, uint32_t backend) {
 /* Checks and copies an id.  An id of MPI is also valid for GPUs. */
 static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct id *id) {
   memcpy(id, given, sizeof *id);
-  bool clean = id->magic == ID_MAGIC;
+  bool clean = id->magic == ID_MAGIC && id->check == hash(0, id, offsetof(struct id, check));
   for (size_t i = 0; i < sizeof id->spare; i++) clean &= id->spare[i] == 0;
   COMM_REQUIRE(clean, RILL_ERROR_INVALID_ARGUMENT,
                "id is not valid" COMM_HINT "pass all bytes that rill_comm_id_create returned, unchanged");
@@ -117,13 +127,6 @@ static void drop_comms(struct join *join, bool joined) {
     if (joined) join->comms[i]->engine->end(join->comms[i]);
     rill__comm_discard(join->comms[i]);
   }
-}
-
-/* Returns the FNV-1a hash; never 0. */
-static uint64_t hash(uint64_t start, const void *bytes, size_t size) {
-  uint64_t result = start ^ UINT64_C(0xcbf29ce484222325);
-  for (size_t i = 0; i < size; i++) result = (result ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
-  return result | 1;
 }
 
 /* Splits the parent.  The call counts as a submission to the parent, so that in the meantime the parent is not

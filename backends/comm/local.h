@@ -100,8 +100,9 @@ static inline void local_note_deadline(const struct local_work *work) {
 
 /* local_match.c.  Except for `submit`, the lock must be held. */
 rill_status rill__comm_local_submit(const struct comm_op *ops, size_t count);
-/* Handles a part that was armed or reached.  Called under the lock of the parts. */
-void rill__comm_local_part_changed(struct comm_part *part);
+/* Handles a part that was armed or reached; returns whether the progress thread has work or an earlier deadline. Called
+ * under the lock of the parts. */
+bool rill__comm_local_part_changed(struct comm_part *part);
 /* Fails a clique, unless it has failed already. */
 void rill__comm_local_fail(struct local_clique *clique, const struct comm_error *why);
 /* Passes a work of a failed clique, which no match contains any more, to the progress thread. */

@@ -81,35 +81,27 @@ static void arrive(struct local_work *work) {
   rill__comm_local_engine.last_ready = &match->next;
 }
 
-void rill__comm_local_part_changed(struct comm_part *part) {
-  if (!part->armed) return;
+bool rill__comm_local_part_changed(struct comm_part *part) {
+  const struct local_engine *engine = &rill__comm_local_engine;
+  struct local_match **const last_ready = engine->last_ready;
+  struct local_work **const last_dropped = engine->last_dropped;
+  const uint64_t deadline = engine->deadline;
+  if (!part->armed) return false;
   for (struct local_work *work = part->works, *next; work != NULL; work = next) {
     next = work->next_of_part;
     if (work->state == LOCAL_TAKEN) continue;
     if (work->match->clique->dead) drop(work);
     else if (part->reached && work->state == LOCAL_QUEUED) arrive(work);
   }
+  return engine->last_ready != last_ready || engine->last_dropped != last_dropped || engine->deadline < deadline;
 }
 
 /* ---- comparison ---- */
 
-struct arguments_text {
-  char text[240];
-};
-
-static struct arguments_text describe(const struct comm_op *op) {
-  struct arguments_text made;
-  (void)snprintf(made.text, sizeof made.text, "%s of %s", comm_describe(op).text,
-                 comm_arguments(op->kind, op->count, op->type, op->op, op->peer).text);
-  return made;
-}
-
 static rill_status compare(const struct comm_op *op, const struct comm_op *other) {
-  const bool same = op->count == other->count && op->type == other->type;
-  const bool same_kind =
-      comm_is_message(op) || (op->kind == other->kind && op->op == other->op && op->peer == other->peer);
-  COMM_REQUIRE(same && same_kind, RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s", describe(op).text,
-               describe(other).text);
+  const struct comm_record a = comm_record_of(op, op->number), b = comm_record_of(other, other->number);
+  COMM_REQUIRE(comm_records_match(&a, &b), RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+               comm_describe_record(&a).text, comm_describe_record(&b).text);
   return RILL_OK;
 }
 

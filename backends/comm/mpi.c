@@ -4,6 +4,10 @@
  * communicator in the order of submission, once their streams have reached them, polls MPI, and ends the parts of
  * completed operations.  Operations of a broken communicator are dropped.
  *
+ * MPI does not compare the arguments of the ranks, and may write past a buffer if they differ.  Before a collective
+ * operation starts, a small reduction therefore compares its arguments on all ranks (mpi_progress.c); a receive is
+ * matched with its message before MPI gets the buffer.
+ *
  * No MPI function is called after MPI_Finalize, even if the program calls MPI_Finalize itself: it first deletes the
  * attributes of MPI_COMM_SELF, and the delete callback of one attribute stops this engine. */
 #include "backends/comm/mpi_engine.h"
@@ -206,13 +210,17 @@ static rill_status of_handle(int32_t handle, const char *library, uint8_t bytes[
   COMM_TRY(enter_mpi());
   (void)MPI_Get_library_version(own, &length);
   const bool same = strcmp(own, library) == 0;
-  if (same) {
+  const bool null = same && MPI_Comm_f2c(handle) == MPI_COMM_NULL;
+  if (same && !null) {
     (void)MPI_Comm_size(MPI_Comm_f2c(handle), &n);
     (void)MPI_Comm_rank(MPI_Comm_f2c(handle), &i);
   }
   leave_mpi();
   COMM_REQUIRE(same, RILL_ERROR_INVALID_ARGUMENT, "the program uses \"%.*s\", but librill_comm_mpi uses \"%.*s\"",
                first_line(library), library, first_line(own), own);
+  COMM_REQUIRE(!null, RILL_ERROR_INVALID_ARGUMENT,
+               "handle %d is MPI_COMM_NULL" COMM_HINT "a process that MPI_Comm_split left out joins no communicator",
+               (int)handle);
   const struct id id = { OF_HANDLE, handle, 0 };
   memcpy(bytes, &id, sizeof id);
   *ranks = (uint32_t)n;
@@ -275,9 +283,14 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
     (void)MPI_Comm_free(&apart);
     return rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   }
-  *joined = (struct joined){
-    .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked, .peers = peers, .serial = serial
-  };
+  *joined = (struct joined){ .comm = comm,
+                             .mpi = mpi,
+                             .apart = apart,
+                             .last = &joined->first,
+                             .looked = looked,
+                             .peers = peers,
+                             .serial = serial,
+                             .comparison = MPI_REQUEST_NULL };
   for (uint32_t i = 0; checks && i < comm->ranks; i++) peers[i].request = MPI_REQUEST_NULL;
   comm->native = joined;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
@@ -368,6 +381,7 @@ static void end(struct comm *comm) {
   while ((joined->exchanging || rill__comm_mpi_is_due(joined)) && !rill__comm_mpi_engine.stopped) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   }
+  COMM_ASSERT(rill__comm_mpi_engine.stopped || rill__comm_mpi_is_settled(joined));
   struct joined **link = &rill__comm_mpi_engine.all;
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
@@ -379,7 +393,7 @@ static void end(struct comm *comm) {
   }
   rill__comm_mpi_free_peers(joined);
   free(joined->looked);
-  free(joined);
+  if (joined->comparison == MPI_REQUEST_NULL) free(joined); /* otherwise MPI still uses `pair` */
 }
 
 /* ---- submitting ---- */
@@ -447,6 +461,7 @@ static const struct comm_engine comm_mpi = {
   .max_count = INT32_MAX,
   .keeps_deadlines = true,
   .compares_messages = true,
+  .takes_empty = true,
   .notes = true,
   .start = start,
   .version = version,

@@ -17,16 +17,20 @@ extern const struct comm_services *rill__comm_mpi_services;
 #define rill__comm_part_end_one rill__comm_mpi_services->part_end_one
 #define rill__comm_divide rill__comm_mpi_services->divide
 
+/* The progress of a collective operation.  The ranks compare its arguments before MPI gets its buffers. */
+enum mpi_phase { MPI_STARTED, MPI_TO_COMPARE, MPI_COMPARING };
+
 /* A submitted operation, until it has ended. */
 struct work {
   struct work *next;
   struct comm_op op;
   struct comm_part *part;
   MPI_Request request;
+  enum mpi_phase phase;
   bool awaits;   /* a receive whose message has not arrived */
   void *own_dst; /* the destination, if MPI does not support this in-place form; else NULL */
   uint64_t since;
-  uint64_t collective; /* counts the communicator's collective operations, from 1; 0: a message, or not counted */
+  uint64_t collective; /* counts the communicator's collective operations, from 1; 0: a message */
 };
 
 /* The progress of a rank, which RILL_CHECK=comm sends to another rank. */
@@ -60,12 +64,18 @@ struct joined {
   uint64_t *looked;           /* per rank: the round in which a receive from it found no message */
   _Atomic bool dead;
   struct mpi_peer *peers; /* by rank; NULL without RILL_CHECK=comm */
-  uint64_t collectives;   /* for `peers`: number of collective operations that this rank has submitted */
+  uint64_t collectives;   /* number of collective operations that this rank has submitted */
   uint64_t kind, number;  /* for `peers`: the latest of these operations */
   uint64_t serial;        /* equal on all ranks; differs from the serials of earlier communicators that MPI has freed */
   bool exchanging;        /* the progress thread exchanges states */
   bool ending;            /* drained: states that arrive are ignored */
   bool was_notified;      /* the failure came from another rank */
+
+  /* The comparison in progress; used by the progress thread. */
+  struct work *comparing;     /* NULL: none */
+  struct comm_record pair[2]; /* rill__comm_mpi_join_pairs */
+  MPI_Request comparison;
+  uint64_t compared; /* the latest work of this communicator that was compared: its `collective` */
 };
 
 extern struct mpi_engine {
@@ -74,7 +84,8 @@ extern struct mpi_engine {
   bool started, stop, stopped, finalized, any_dead;
   bool checks;         /* RILL_CHECK=comm; set at start */
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  struct work *active; /* works that have started; used only by the progress thread */
+  struct work *active; /* works that their streams have reached; used only by the progress thread */
+  pthread_t thread;    /* the progress thread */
 } rill__comm_mpi_engine;
 
 /* Fails with the error code of an MPI call. */

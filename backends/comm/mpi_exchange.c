@@ -11,7 +11,13 @@
  * use different orders, which is reported.
  *
  * Invariant: a state is a consistent copy, because it is read under the lock, which is held while the operations of one
- * submission are counted.  States of one rank arrive in the order in which they were read. */
+ * submission are counted.  States of one rank arrive in the order in which they were read, so no count decreases.
+ *
+ * Invariant: MPI reads `outgoing` from the time when `in_flight` is set until `request` has ended, and in this time the
+ * progress thread does not write it.
+ *
+ * Invariant: all states that the ranks sent have been received when a communicator that works is freed, because MPI may
+ * reuse its context for another communicator, which would receive what is left. */
 #include "backends/comm/mpi_engine.h"
 
 #include <stddef.h>
@@ -23,6 +29,8 @@ enum { TAG = 1 };
 
 void rill__comm_mpi_count(struct joined *joined, struct work *work) {
   const struct comm_op *op = &work->op;
+  COMM_ASSERT(work->collective == 0 && !joined->ending);
+  if (joined->peers == NULL && !comm_is_message(op)) work->collective = ++joined->collectives;
   if (joined->peers == NULL) return;
   if (comm_is_message(op)) {
     struct mpi_peer *peer = &joined->peers[op->peer];
@@ -78,6 +86,7 @@ static bool take_due(struct joined *joined, uint32_t rank) {
   struct mpi_peer *peer = &joined->peers[rank];
   lock();
   const bool due = peer->due;
+  COMM_ASSERT(!peer->in_flight && peer->request == MPI_REQUEST_NULL);
   peer->due = false;
   peer->in_flight |= due;
   if (due) {
@@ -127,7 +136,11 @@ static bool receive_state(struct joined *joined) {
   (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
   if (state.serial != joined->serial) return true; /* of an earlier communicator, which this rank has released */
   lock();
-  joined->peers[status.MPI_SOURCE].state = state;
+  struct mpi_state *const known = &joined->peers[status.MPI_SOURCE].state;
+  COMM_ASSERT((uint32_t)status.MPI_SOURCE < joined->comm->ranks && (uint32_t)status.MPI_SOURCE != joined->comm->rank);
+  COMM_ASSERT(state.collectives >= known->collectives);
+  COMM_ASSERT(state.sent >= known->sent && state.received >= known->received);
+  *known = state;
   joined->was_notified |= state.status != RILL_OK;
   unlock();
   if (state.status == RILL_OK || joined->dead) return true;
@@ -174,6 +187,7 @@ static void check_order(struct joined *joined) {
 
 static bool exchange(struct joined *joined) {
   bool any = false;
+  COMM_ASSERT(pthread_equal(rill__comm_mpi_engine.thread, pthread_self()));
   for (uint32_t i = 0; i < joined->comm->ranks; i++) any |= i != joined->comm->rank && send_state(joined, i);
   if (joined->ending) return any;
   while (receive_state(joined)) any = true;

@@ -66,10 +66,19 @@ static int begin_operation(struct work *work, MPI_Comm mpi) {
   return MPI_ERR_INTERN;
 }
 
+/* Starts a work, or fails its communicator. */
+static void start_operation(struct work *work) {
+  const struct comm_op *op = &work->op;
+  work->phase = MPI_STARTED;
+  if (op->count == 0 && !comm_is_message(op)) return; /* its request is null, which has ended */
+  const int code = begin_operation(work, ((const struct joined *)op->comm->native)->mpi);
+  if (code == MPI_SUCCESS) return;
+  (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
+  break_joined(work);
+}
+
 static void begin(struct work *work) {
-  const struct joined *joined = work->op.comm->native;
-  const char *name = comm_kind_name(work->op.kind);
-  if (joined->dead) return;
+  if (is_dead(work)) return;
   work->since = comm_now();
   if (work->part->reported != RILL_OK) {
     (void)rill__comm_fail(work->part->reported, "%s did not start: the work before it failed",
@@ -77,10 +86,9 @@ static void begin(struct work *work) {
     break_joined(work);
     return;
   }
-  const int code = begin_operation(work, joined->mpi);
-  if (code == MPI_SUCCESS) return;
-  (void)rill__comm_mpi_fail(code, name);
-  break_joined(work);
+  const bool compares = !rill__comm_mpi_engine.checks && work->collective != 0 && work->op.comm->ranks > 1;
+  if (compares) work->phase = MPI_TO_COMPARE;
+  else start_operation(work);
 }
 
 /* Matches a receive with its message before MPI gets the buffer.  Some MPI libraries would write a longer message past
@@ -134,11 +142,50 @@ static int complete(MPI_Request *request) {
   return code;
 }
 
+/* Compares a collective operation with those of the other ranks, and then starts it.  RILL_CHECK=comm has compared it
+ * before.
+ *
+ * Invariant: all ranks start the comparisons and the operations of a communicator in the same order, as MPI requires:
+ * an operation is compared after the one before it has started.  Works are polled in the order of submission. */
+static void compare(struct work *work) {
+  struct joined *joined = work->op.comm->native;
+  int done = 0, code = MPI_SUCCESS;
+  if (work->phase == MPI_TO_COMPARE) {
+    if (joined->comparing != NULL) return;
+    COMM_ASSERT(joined->comparison == MPI_REQUEST_NULL);
+    COMM_ASSERT(joined->compared + 1 == work->collective);
+    joined->compared = work->collective;
+    joined->comparing = work;
+    joined->pair[0] = comm_record_of(&work->op, work->op.number);
+    joined->pair[1] = (struct comm_record){ .ranks = 0 };
+    work->phase = MPI_COMPARING;
+    code = MPI_Iallreduce(MPI_IN_PLACE, joined->pair, 1, rill__comm_mpi_pair(), rill__comm_mpi_join_pairs(),
+                          joined->mpi, &joined->comparison);
+  }
+  COMM_ASSERT(joined->comparing == work);
+  if (code == MPI_SUCCESS) code = MPI_Request_get_status(joined->comparison, &done, MPI_STATUS_IGNORE);
+  if (code == MPI_SUCCESS && !done) return;
+  if (code == MPI_SUCCESS) code = complete(&joined->comparison);
+  joined->comparing = NULL;
+  if (code == MPI_SUCCESS && joined->pair[1].ranks == 0) {
+    start_operation(work);
+    return;
+  }
+  if (code == MPI_SUCCESS) {
+    (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",
+                          comm_describe_record(&joined->pair[1]).text, comm_describe_record(&joined->pair[0]).text);
+  } else {
+    (void)rill__comm_mpi_fail(code, comm_kind_name(work->op.kind));
+  }
+  break_joined(work);
+}
+
 /* Returns whether the work has ended successfully. */
 static bool has_ended(struct work *work, uint64_t round) {
   int done = 0;
-  if (work->awaits) match_message(work, round);
-  if (work->awaits || is_dead(work)) return false;
+  if (work->phase != MPI_STARTED) compare(work);
+  if (work->phase == MPI_STARTED && work->awaits) match_message(work, round);
+  if (work->phase != MPI_STARTED || work->awaits || is_dead(work)) return false;
   int code = MPI_Request_get_status(work->request, &done, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && done) code = complete(&work->request);
   if (code == MPI_SUCCESS) return done != 0;
@@ -188,6 +235,8 @@ static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
   rill__comm_part_fail(work->part, &comm->failure);
   if (work->request != MPI_REQUEST_NULL) work->own_dst = NULL;
+  struct joined *joined = comm->native;
+  if (joined->comparing == work) joined->comparing = NULL;
   finish(work);
 }
 
@@ -280,6 +329,7 @@ static bool go_round(struct work *ready, struct work *dead) {
 
 void *rill__comm_mpi_progress(void *unused) {
   (void)unused;
+  rill__comm_mpi_engine.thread = pthread_self();
   uint32_t looks = 0; /* rounds since anything happened */
   bool rested = true;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);

@@ -11,4 +11,10 @@ void rill__comm_mpi_types_free(void);
 MPI_Datatype rill__comm_mpi_type(uint32_t type);
 MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op);
 
+/* The type and the operator that compare records of all ranks.  An element is a pair of struct comm_record: the record
+ * of the lowest rank, and that of the lowest rank whose operation does not match it, with `ranks` 0 if there is none.
+ */
+MPI_Datatype rill__comm_mpi_pair(void);
+MPI_Op rill__comm_mpi_join_pairs(void);
+
 #endif

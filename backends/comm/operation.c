@@ -82,9 +82,33 @@ static int by_address(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Locks the communicators, in address order to prevent a deadlock, and enters each. */
+/* The communicators of operations, each once, in address order.  Locking in this order prevents deadlocks. */
+struct comm_list {
+  size_t count;
+  struct comm **comms, *few[8];
+};
+
+static rill_status list_comms(struct comm_list *list, const struct comm_op *ops, size_t count) {
+  size_t distinct = 0;
+  for (size_t i = 0; i < count; i++) distinct += is_first(ops, i);
+  list->comms = list->few;
+  if (distinct > sizeof list->few / sizeof *list->few) list->comms = malloc(distinct * sizeof(struct comm *));
+  COMM_REQUIRE(list->comms != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu communicators",
+               distinct);
+  list->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (is_first(ops, i)) list->comms[list->count++] = ops[i].comm;
+  }
+  qsort(list->comms, list->count, sizeof(struct comm *), by_address);
+  return RILL_OK;
+}
+
+static void free_list(struct comm_list *list) {
+  if (list->comms != list->few) free(list->comms);
+}
+
+/* Locks the communicators for a submission, and enters each. */
 static rill_status lock_all(struct comm **comms, size_t count) {
-  qsort(comms, count, sizeof *comms, by_address);
   for (size_t i = 0; i < count; i++) pthread_mutex_lock(&comms[i]->submitting);
   rill_status status = RILL_OK;
   size_t inside = 0;
@@ -175,29 +199,29 @@ static size_t remove_empty(struct comm_op *ops, size_t count) {
 rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   count = remove_empty(ops, count);
   if (count == 0) return RILL_OK;
-  struct comm *few[8], **comms = few;
-  size_t distinct = 0;
-  for (size_t i = 0; i < count; i++) distinct += is_first(ops, i);
-  if (distinct > sizeof few / sizeof *few) comms = malloc(distinct * sizeof(struct comm *));
-  COMM_REQUIRE(comms != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu communicators", distinct);
-  distinct = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (is_first(ops, i)) comms[distinct++] = ops[i].comm;
-  }
-  rill_status status = lock_all(comms, distinct);
+  struct comm_list list;
+  COMM_TRY(list_comms(&list, ops, count));
+  rill_status status = lock_all(list.comms, list.count);
   if (status == RILL_OK) {
     number_operations(ops, count);
     status = submit_watched(ops, count);
     if (status != RILL_OK) take_back_numbers(ops, count);
-    unlock_all(comms, distinct);
+    unlock_all(list.comms, list.count);
   }
-  if (comms != few) free(comms);
+  free_list(&list);
   return status;
 }
 
 static rill_status submit(struct comm_op *ops, size_t count) {
-  COMM_TRY(rill__comm_check(ops, count));
-  return rill__comm_submit(ops, count);
+  if (!rill__comm_checks()) return rill__comm_submit(ops, count);
+  struct comm_list list;
+  COMM_TRY(list_comms(&list, ops, count));
+  for (size_t i = 0; i < list.count; i++) pthread_mutex_lock(&list.comms[i]->checking);
+  rill_status status = rill__comm_check(ops, count);
+  if (status == RILL_OK) status = rill__comm_submit(ops, count);
+  for (size_t i = 0; i < list.count; i++) pthread_mutex_unlock(&list.comms[i]->checking);
+  free_list(&list);
+  return status;
 }
 
 /* ---- groups ---- */
@@ -395,6 +419,16 @@ static bool part_with(struct side *side, uint32_t i, size_t size, char **p, size
   return true;
 }
 
+/* Checks that the part with rank `i` does not overflow.  A part with an unknown type is refused later. */
+static rill_status check_part(const struct side *side, uint32_t i, size_t size) {
+  if (side == NULL || side->counts == NULL || size == 0) return RILL_OK;
+  const size_t most = SIZE_MAX / 2 / size, offset = side->offsets != NULL ? side->offsets[i] : side->next;
+  COMM_REQUIRE(side->counts[i] <= most && offset <= most - side->counts[i], RILL_ERROR_OUT_OF_RANGE,
+               "the part of rank %u, %zu elements of %zu bytes at offset %zu, overflows", i, side->counts[i], size,
+               offset);
+  return RILL_OK;
+}
+
 /* Adds the parts of `dst` and `src` to this thread's group as sends and receives. */
 static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct side *src, const char *api) {
   const rill_comm handle = op.handle;
@@ -403,6 +437,8 @@ static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct sid
   for (uint32_t i = 0; i < ranks; i++) {
     char *to = NULL, *from = NULL;
     size_t in = 0, out = 0;
+    COMM_TRY(check_part(dst, i, size));
+    COMM_TRY(check_part(src, i, size));
     const bool receives = part_with(dst, i, size, &to, &in), sends = part_with(src, i, size, &from, &out);
     if (i == rank && receives && sends) {
       COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, but receives %zu",

@@ -32,9 +32,9 @@ static void reach(void *user, rill_status stream_status) {
   pthread_mutex_lock(&of->lock);
   part->reached = true;
   if (part->reported == RILL_OK) part->reported = stream_status;
-  if (of->changed_part != NULL) of->changed_part(part);
+  const bool wake = of->changed_part != NULL ? of->changed_part(part) : part->armed;
   const bool last = unref(part);
-  pthread_cond_broadcast(&of->changed);
+  if (wake) pthread_cond_broadcast(&of->changed);
   pthread_mutex_unlock(&of->lock);
   if (last) free(part);
 }
@@ -93,8 +93,8 @@ static void arm(struct comm_part *part, rill_status failure, bool called) {
   if (failure != RILL_OK) part->reported = failure;
   if (!called) (void)unref(part);
   part->armed = true;
-  if (of->changed_part != NULL) of->changed_part(part);
-  pthread_cond_broadcast(&of->changed);
+  const bool wake = of->changed_part == NULL || of->changed_part(part);
+  if (wake) pthread_cond_broadcast(&of->changed);
   pthread_mutex_unlock(&of->lock);
 }
 

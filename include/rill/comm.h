@@ -32,12 +32,13 @@
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
  * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
- * whose peer calls a collective operation. With MPI a receive that does not match its message fails without writing its
- * buffer. MPI does not compare collective operations, and NCCL compares nothing: ranks with different counts may return
- * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
- * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. MPI then also
- * reports a collective operation on one rank and a message on another, which NCCL leaves to a deadline. This mismatch,
- * like every other failure, ends an MPI communicator on all ranks, with one report.
+ * whose peer calls a collective operation. With MPI the ranks compare each collective operation before it moves data,
+ * and a receive with its message. A mismatch writes no buffer, and fails on all ranks with one report, or on the rank
+ * that receives. A collective operation on one rank and a message on another wait for a deadline, because neither rank
+ * learns of the other's call. NCCL compares nothing: ranks with different counts may return OK with wrong sums, or hang
+ * until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is compared before it starts,
+ * and a mismatch of two collective operations leaves the communicator intact. MPI then also reports a collective
+ * operation on one rank and a message on another; this, like every other failure, ends a communicator on all ranks.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
@@ -46,7 +47,8 @@
  *
  * Pitfall: an operation uses the native handle of a GPU stream, so a held stream refuses it with NOT_READY, and the
  * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
- * communicators at the same time, every process must use them in the same order.
+ * communicators at the same time, every process must use them in the same order. If threads share a communicator, its
+ * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for those of other threads.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -215,7 +217,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /* ---- operations ----
  *
  * Operations are work of `stream`, which must belong to the communicator's device. `count` is in elements of `type`;
- * with 0 nothing is moved. Buffers must not overlap, unless the function defines an in-place form. */
+ * with 0 nothing is moved, but the CPU's ranks compare it. Buffers must not overlap, unless in an in-place form. */
 
 /** Combines src of all ranks into dst of every rank.  In place: dst is src.
  *

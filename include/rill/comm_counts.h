@@ -7,8 +7,8 @@
  *     rill_comm_gather_v(comm, stream, all, counts, offsets, part, counts[rank], RILL_COMM_FLOAT, 0);
  *
  * If the offsets are NULL, the parts are contiguous. Each operation is a group of sends and receives, and joins an
- * open group of the caller. A count of 0 moves nothing. The peer must also pass 0; otherwise the operation waits
- * forever for a message that is not sent, except between local ranks, where it fails.
+ * open group of the caller. A count of 0 moves nothing. The peer must also pass 0; otherwise the operation fails on the
+ * CPU, and on GPUs waits forever for a message that is not sent.
  *
  * Calls on one communicator are ordered as they arrive.
  *
@@ -24,7 +24,7 @@ RILL_EXTERN_C_BEGIN
 /** Sends part i of src (`src_counts[i]` elements) to rank i, and receives part i of dst (`dst_counts[i]` elements)
  *  from rank i. All arrays have an entry for each rank and are read during the call. Has no in-place form.
  *
- *  Errors:  those of rill_comm_all_to_all; INVALID_ARGUMENT (an array of counts is NULL).
+ *  Errors:  those of rill_comm_all_to_all (OUT_OF_RANGE: also an offset), INVALID_ARGUMENT (counts are NULL).
  *  Like:    MPI_Ialltoallv. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all_v(rill_comm comm, rill_stream stream, void *dst,
                                                            const size_t *dst_counts, const size_t *dst_offsets,

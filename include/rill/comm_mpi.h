@@ -17,9 +17,11 @@
  * Pitfall: MPI does not survive the death of a process. If a rank stalls, the other ranks fail with TIMEOUT at their
  * deadline. If a rank dies, mpirun ends the whole job.
  *
- * MPI does not detect different counts, types or roots in a collective operation, or a collective operation on one
- * rank and a message on another. If an operation misses its deadline, MPI cannot tell which rank never called it.
- * RILL_CHECK=comm reports all of these; without it the error text names only the rank that waited.
+ * MPI itself does not detect different counts, types or roots in a collective operation. rill_comm therefore compares
+ * these with a small reduction before each collective operation. Without RILL_CHECK=comm it does not detect a
+ * collective operation on one rank and a message on another, and if an operation misses its deadline, the error text
+ * names only the rank that waited. For these reports every rank would have to notify every other rank of its calls,
+ * which RILL_CHECK=comm does.
  *
  * A process whose communicator failed can release it and continue. If the process exits with status 0, it waits up to
  * 30 s for all processes to exit, and then finalizes MPI as usual. If the wait times out, or the status is not 0,
@@ -48,7 +50,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_mpi_world(rill_comm_id *id, uint32
 /** Returns the id of an MPI communicator, in each of its processes. `handle` is the result of MPI_Comm_c2f, and
  *  `library` the string from MPI_Get_library_version. rill_comm_mpi_id is simpler.
  *
- *  Errors:  INVALID_ARGUMENT (NULL; not the MPI of librill_comm_mpi), UNSUPPORTED, BACKEND.
+ *  Errors:  INVALID_ARGUMENT (NULL; MPI_COMM_NULL; not the MPI of librill_comm_mpi), UNSUPPORTED, BACKEND.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id,
                                                             uint32_t *ranks, uint32_t *rank);

@@ -2,6 +2,7 @@
  * hangs. */
 #include "ranks.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 enum { DIFFERENCES = 6 };
@@ -140,9 +141,67 @@ static void mismatched_messages_are_refused(void) {
   run_ranks(differ_in_messages, TIMEOUT_NS);
 }
 
+/* Two threads of each rank use its communicator at the same time.  They call the same operation, so that the order of
+ * the ranks is the same whichever thread comes first. */
+struct shared_rank {
+  const struct rank *r;
+  struct buffer buffers[2];
+  char failures[2][512];
+};
+
+static const char *sum_many(unsigned index, const struct shared_rank *s) {
+  int32_t *const p = s->buffers[index].device;
+  rill_stream stream;
+  RUN(rill_stream_create(s->r->device, NULL, &stream));
+  for (int i = 0; i < 20; i++) {
+    COMM(rill_comm_all_reduce(s->r->comm, stream, p, p, 2, RILL_COMM_INT32, RILL_COMM_MAX));
+    COMM(rill_comm_validate(s->r->comm));
+  }
+  RUN(rill_stream_synchronize(stream));
+  RUN(rill_stream_release(stream));
+  return NULL;
+}
+
+static void note_failure(struct shared_rank *s, unsigned index) {
+  const char *const failure = sum_many(index, s);
+  if (failure != NULL) (void)snprintf(s->failures[index], sizeof s->failures[index], "thread %u: %s", index, failure);
+}
+
+static void *run_second(void *shared) {
+  note_failure(shared, 1);
+  return NULL;
+}
+
+static const char *share(struct rank *r) {
+  static _Thread_local struct shared_rank s;
+  pthread_t second;
+  s = (struct shared_rank){ .r = r };
+  for (int i = 0; i < 2; i++) {
+    RUN(buffer_new(r, 8, &s.buffers[i]));
+    for (int k = 0; k < 2; k++) ((int32_t *)s.buffers[i].host)[k] = (int32_t)r->rank;
+    RUN(buffer_upload(r, &s.buffers[i]));
+  }
+  RUN(rill_stream_synchronize(r->stream));
+  REQUIRE(pthread_create(&second, NULL, run_second, &s) == 0);
+  note_failure(&s, 0);
+  REQUIRE(pthread_join(second, NULL) == 0);
+  for (int i = 0; i < 2; i++) {
+    if (s.failures[i][0] != '\0') return s.failures[i];
+  }
+  for (int i = 0; i < 2; i++) {
+    RUN(buffer_download(r, &s.buffers[i]));
+    RUN(rill_stream_synchronize(r->stream));
+    for (int k = 0; k < 2; k++) REQUIRE(((const int32_t *)s.buffers[i].host)[k] == (int32_t)r->ranks - 1);
+  }
+  for (int i = 0; i < 2; i++) buffer_free(&s.buffers[i]);
+  return NULL;
+}
+static void two_threads_of_a_rank(void) { run_ranks(share, TIMEOUT_NS); }
+
 int main(void) {
   if (setenv("RILL_CHECK", ",comm", 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = { TEST(mismatched_operations_are_refused), TEST(groups_are_compared),
-                                       TEST(one_thread_for_all), TEST(mismatched_messages_are_refused) };
+                                       TEST(one_thread_for_all), TEST(mismatched_messages_are_refused),
+                                       TEST(two_threads_of_a_rank) };
   return RUN_ONCE("RILL_CHECK=comm", tests);
 }

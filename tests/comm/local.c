@@ -372,6 +372,22 @@ static void threads_join(void) {
   release_comms();
 }
 
+/* No byte of an id can change unnoticed. */
+static void damaged_ids(void) {
+  make_comms(0);
+  rill_comm comm;
+  assert_comm(rill_comm_id_create(cpus[0], &id));
+  for (size_t i = 0; i < sizeof id.bytes; i++) {
+    rill_comm_id damaged = id;
+    damaged.bytes[i] ^= 4;
+    assert_comm_fails(rill_comm_create(cpus[0], &damaged, 1, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT,
+                      "id is not valid");
+  }
+  assert_comm(rill_comm_create(cpus[0], &id, 1, 0, NULL, &comm));
+  assert_comm(rill_comm_release(comm));
+  release_comms();
+}
+
 /* A rank that gave up waiting can join again. */
 static void nobody_else_joins(void) {
   make_comms(0);
@@ -431,10 +447,23 @@ static void an_abort_ends_a_split(void) {
 
 /* ---- the process ---- */
 
+static int count_threads(void) {
+  FILE *const file = fopen("/proc/self/status", "r");
+  char line[256];
+  int threads = -1;
+  while (file != NULL && fgets(line, sizeof line, file) != NULL && sscanf(line, "Threads: %d", &threads) != 1) continue;
+  if (file != NULL) (void)fclose(file);
+  return threads;
+}
+
 static void after_a_fork(void) {
   make_comms(0);
   const pid_t child = fork();
-  if (child == 0) _exit(rill_comm_barrier(comms[0], streams[0]) == RILL_ERROR_NO_DEVICE ? 0 : 1);
+  if (child == 0) {
+    const bool refused = rill_comm_barrier(comms[0], streams[0]) == RILL_ERROR_NO_DEVICE;
+    for (int i = 0; i < RANKS; i++) (void)rill_comm_release(comms[i]);
+    _exit(refused && count_threads() == 1 ? 0 : 1); /* nothing destroys the communicators */
+  }
   int result = 1;
   assert_int_equal(waitpid(child, &result, 0), child);
   assert_int_equal(result, 0);
@@ -472,6 +501,7 @@ int main(int argc, char **argv) {
     TEST(an_abort_after_releases),
     TEST(one_stream),
     TEST(threads_join),
+    TEST(damaged_ids),
     TEST(nobody_else_joins),
     TEST(nobody_else_splits),
     TEST(an_abort_ends_a_split),

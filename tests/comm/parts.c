@@ -169,6 +169,11 @@ static const char *refuse(struct rank *r) {
              RILL_ERROR_INVALID_ARGUMENT, "sends 1 elements to itself, but receives 2");
   COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, counts, NULL, p, counts, NULL, 77),
              RILL_ERROR_INVALID_ARGUMENT, "type 77");
+  others[r->rank] = SIZE_MAX / 8;
+  COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, counts, others, p, counts, NULL, RILL_COMM_DOUBLE),
+             RILL_ERROR_OUT_OF_RANGE, "0 elements of 8 bytes at offset 2305843009213693951, overflows");
+  COMM_FAILS(rill_comm_gather_v(r->comm, r->stream, p, others, NULL, p, 1, RILL_COMM_DOUBLE, r->rank),
+             RILL_ERROR_OUT_OF_RANGE, "2305843009213693951 elements of 8 bytes at offset 0, overflows");
   /* In a group the end also fails, and nothing remains of it. */
   COMM(rill_comm_group_begin());
   COMM_FAILS(rill_comm_all_to_all_v(r->comm, r->stream, p, NULL, NULL, p, counts, NULL, RILL_COMM_INT8),
