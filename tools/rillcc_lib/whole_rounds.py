@@ -14,8 +14,7 @@ n for all threads, a loop of its own is made, which is one (interchange.py):
     if (left && j < n) goto loop;
 
 Where all threads have one round left at most, they go on to a copy of that round instead.  The loop itself stays for blocks in
-which some threads have no round.  Each thread executes the same
-rounds in the same order.
+which some threads have no round.  Each thread executes the same rounds in the same order.
 """
 
 from dataclasses import dataclass
