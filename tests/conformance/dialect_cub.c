@@ -142,9 +142,9 @@ static const kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 #ifdef FEW_INSTANCES
-static bool is_left_out(int kind) { return kind == 2 || kind == 3; }
+static bool is_left_out(int number) { return number == 2 || number == 3; }
 #else
-static bool is_left_out(int kind) { return (void)kind, false; }
+static bool is_left_out(int number) { return (void)number, false; }
 #endif
 
 static void blocks(void) {
