@@ -3,7 +3,7 @@
 Between two synchronization points, an outer loop iterates over the rows of a block, and an inner one over the threads of
 a row. In a kernel with many synchronization points these loops are short, as in a sum that halves the number of its
 threads at each barrier, and most instructions only compute trip counts. If LLVM knows the block size, it removes the
-outer loop or unrolls both. The order of the loops is unchanged, and so is what each thread computes.
+outer loop or unrolls both. The order of the loops does not change, so each thread computes the same.
 """
 
 from . import llvm

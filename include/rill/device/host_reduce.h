@@ -46,9 +46,10 @@ static __forceinline__ typename rill_vector_<T>::type rill_reduce_vectors_(const
     return all;
   } else {
     constexpr unsigned HALF = VECTORS / 2;
-    return rill_reduce_pairs_<Operation>(rill_reduce_vectors_<Operation, T, HALF>(values),
-                                         rill_reduce_vectors_<Operation, T, HALF>(values + HALF * rill_vector_<T>::COUNT),
-                                         std::make_integer_sequence<int, rill_vector_<T>::COUNT>{});
+    return rill_reduce_pairs_<Operation>(
+        rill_reduce_vectors_<Operation, T, HALF>(values),
+        rill_reduce_vectors_<Operation, T, HALF>(values + HALF * rill_vector_<T>::COUNT),
+        std::make_integer_sequence<int, rill_vector_<T>::COUNT>{});
   }
 }
 template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
