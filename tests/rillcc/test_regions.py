@@ -478,9 +478,10 @@ class Regions(differential.Differential):
         self.compare_forms(self.write("k.kernel.cu", text), dict.fromkeys(bodies, "loops between barriers"))
 
     def compare_forms(self, path, notes, sizes=((40, 0), (40, 1), (256, 33), (100, 20))):
-        """Compares kernels of some numbers n and m and arrays a, b and y with their execution thread by thread."""
+        """Compares kernels of some numbers n and m and arrays a, b and y with their execution thread by thread. `notes` has
+        what rillcc says of each kernel, or "" for anything."""
         kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
-        self.assertEqual(self.forms, notes)
+        self.assertEqual({name: form if notes.get(name) else "" for name, form in self.forms.items()}, notes)
         a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
         for block in (*SHAPES[:4], (256, 1, 1), (16, 16, 1), (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2)):
             for n, m in sizes:

@@ -13,7 +13,7 @@ PROGRAM, CUDA = os.environ["RILL_TRACED"], os.environ["RILL_FAKE_CUDA_DIR"]
 LIMITS, RANGES = os.environ["RILL_LIMITS"], os.environ["RILL_RANGES"]
 ROUNDS = 20
 LIMITS_SHOWN = {
-    "pageable": "copies of .* had pageable host memory", "one stream": "all copies and kernels were on one stream",
+    "pageable": "copies of .* used pageable host memory", "one stream": "all copies and kernels were on one stream",
     "in turn": "waited for each other in turn", "long host call": "host calls took", "null stream": "null stream",
     "slow launches": "idle for .* until the next one was launched",
 }
