@@ -387,9 +387,9 @@ static rill_status set_in_new_graph(struct rill__graph_exec *exec, uint32_t step
 }
 
 /* Returns true if a step is disabled in another native object, where an empty node takes its place.  A driver may lose
- * the order between the predecessors and the successors of a node that it disables: driver 580 ran a copy after a
- * kernel that came after it through a disabled fill.  If the object cannot be replaced, it has only kernels, and the
- * driver disables the node. */
+ * the order between the predecessors and the successors of a node that it disables: with driver 580, a kernel ran
+ * before a copy on which it depended through a disabled fill.  An object that cannot be replaced has only kernels;
+ * there the driver disables the node. */
 static bool is_disabled_by_replacing(struct rill__graph_exec *exec, const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_EMPTY && gpu_exec_of(exec)->launched != GPU_LAUNCHED_UNMARKED;
 }
