@@ -20,7 +20,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 1024, FEW_EVENTS = 512 };
+enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 8192, FEW_EVENTS = 4096 };
 #define SPAN_NS UINT64_C(2000000000)
 /* Time limits for the first base, without which nothing is timed, and for all others. */
 #define FIRST_LIMIT_NS UINT64_C(1000000000)
@@ -95,18 +95,23 @@ struct rill__event *rill__trace_event_take(struct rill__device *device) {
 }
 
 void rill__trace_events_put(struct rill__event *const *events, size_t count) {
-  struct device_clock *clock = NULL;
-  pthread_mutex_lock(&clocks_lock);
+  struct rill__event *first = NULL, *last = NULL;
+  size_t linked = 0;
   for (size_t i = 0; i < count; i++) {
-    struct rill__event *const event = events[i];
-    if (event == NULL) continue;
-    if (clock == NULL) clock = clock_of(event->base.device);
-    RILL_ASSERT(clock != NULL && clock->device == event->base.device,
-                "these events belong to one device, which has a clock");
-    rill__core(event)->next_spare = clock->spare;
-    clock->spare = event;
-    clock->spare_count++;
+    if (events[i] == NULL) continue;
+    RILL_ASSERT(first == NULL || first->base.device == events[i]->base.device, "these events belong to one device");
+    rill__core(events[i])->next_spare = first;
+    first = events[i];
+    if (last == NULL) last = first;
+    linked++;
   }
+  if (first == NULL) return;
+  pthread_mutex_lock(&clocks_lock);
+  struct device_clock *const clock = clock_of(first->base.device);
+  RILL_ASSERT(clock != NULL, "a device that has events also has a clock");
+  rill__core(last)->next_spare = clock->spare;
+  clock->spare = first;
+  clock->spare_count += linked;
   pthread_mutex_unlock(&clocks_lock);
 }
 

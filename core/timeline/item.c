@@ -159,8 +159,7 @@ static void write_bar(const struct rill__trace_line *line, const struct rill__tr
                        RILL__US(item->submitted), item->null_stream ? ",\"null_stream\":true" : "");
 }
 
-/* Finds when the operation started and ended; returns false if that is not known.  An operation never starts before it
- * is submitted, even if the stream was taken to be busy and was not. */
+/* Finds when the operation started and ended; returns false if that is not known. */
 static bool find_times(struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t *begin,
                        uint64_t *end) {
   if (item->ran) {
@@ -173,8 +172,8 @@ static bool find_times(struct rill__trace_line *line, const struct rill__trace_i
   line->knows_end = !item->failed && rill__trace_time_of(item->end, item->base, end);
   if (!line->knows_end) return false;
   line->reached = *end;
-  *begin = before > item->submitted ? before : item->submitted;
-  return item->follows_before ? knows_before : rill__trace_time_of(item->start, item->base, begin);
+  *begin = knows_before && before > item->submitted ? before : item->submitted;
+  return item->follows_before || rill__trace_time_of(item->start, item->base, begin);
 }
 
 /* Times have an error of some tenths of a microsecond, so bars could overlap by as much; they are moved apart.  A bar

@@ -13,7 +13,7 @@ struct track;
 struct rill__trace_item {
   struct rill__trace_item *next, *outer;
   struct track *track; /* valid until it has been added to the track */
-  /* start is NULL if the operation directly follows the one before it, is a point, or `ran` */
+  /* start is NULL if the operation follows the one before it, is a point, or `ran` */
   struct rill__event *start, *end;
   uint64_t base;
   uint64_t submitted; /* in the time of the trace */
@@ -22,11 +22,12 @@ struct rill__trace_item {
   uint64_t ran_until; /* if `ran`: the operation ran from `submitted` until then */
   const char *name;   /* for a kernel, its lasting name, or NULL if the label contains the name; for a note, its name */
   uint32_t kind;      /* enum rill__observed_kind */
-  bool follows_before, null_stream, pageable;
-  bool open;   /* a note that has not ended */
-  bool nested; /* a note that began while another note of the stream was open */
-  bool failed; /* a note whose end could not be recorded */
-  bool ran;    /* a note that was timed by the host */
+  bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
+  bool null_stream, pageable;
+  _Atomic bool open; /* a note that has not ended */
+  bool nested;       /* a note that began while another note of the stream was open */
+  bool failed;       /* a note whose end could not be recorded */
+  bool ran;          /* a note that was timed by the host */
   union {
     struct {
       uint32_t grid[3], block[3], shared;

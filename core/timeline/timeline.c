@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CALLS = 4096, CALLS_MANY = CALLS / 2, COUNTED_DEVICES = 64, TICK_NS = 10000000 };
+enum { CALLS = 16384, CALLS_MANY = CALLS / 2, COUNTED_DEVICES = 64, TICK_NS = 10000000 };
 
 static struct { /* bytes allocated since the trace began minus bytes freed */
   const struct rill__device *device;
@@ -82,6 +82,15 @@ static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call calls[2][CALLS];
 static size_t calls_count;
 static unsigned calls_added; /* index of the list that threads add to */
+
+/* Writes to the memory of the lists, so that the threads that add to them have no page faults. */
+static void prepare_calls(void) {
+  pthread_mutex_lock(&writing);
+  pthread_mutex_lock(&calls_lock);
+  if (calls_count == 0) memset(calls, 0, sizeof calls);
+  pthread_mutex_unlock(&calls_lock);
+  pthread_mutex_unlock(&writing);
+}
 
 static void write_call(const struct call *call) {
   rill__trace_file_add("{\"ph\":\"X\",\"pid\":%d,\"tid\":%llu,\"ts\":" RILL__US_FORMAT ",\"dur\":" RILL__US_FORMAT
@@ -202,13 +211,14 @@ static void add_call(const struct call *call) {
 /* ---- observing ---- */
 
 static rill_status begin_observed(struct rill__observed *what) {
-  const uint64_t now = rill__trace_now();
   if (nesting < DEPTH) {
-    struct rill__trace_item *item = NULL;
+    struct begun mine = { 0, NULL };
     rill__errors_suspend();
-    if (what->stream != NULL) item = rill__trace_begin(what, now);
+    const uint64_t base = what->stream != NULL ? rill__trace_base(what->device) : 0; /* the first one takes long */
+    mine.ns = rill__trace_now();
+    if (what->stream != NULL) mine.item = rill__trace_begin(what, base, mine.ns);
     rill__errors_resume();
-    begun[nesting] = (struct begun){ now, item };
+    begun[nesting] = mine;
   }
   nesting++;
   if (what->kind == RILL__OBSERVED_LAUNCH && what->launch->label != NULL) rill__vendor_range_push(what->launch->label);
@@ -308,6 +318,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   memset(counts, 0, sizeof counts);
   pthread_mutex_unlock(&counts_lock);
   rill__trace_renew();
+  prepare_calls();
   status = start_writer();
   if (status != RILL_OK) {
     (void)rill__trace_file_close(0);

@@ -12,14 +12,12 @@
 
 enum {
   BUCKETS = 256,
-  KEPT_TRACKS = 1024,  /* if there are more, tracks without operations are freed */
-  MAX_PENDING = 16384, /* limit on operations; further operations are dropped */
-  MANY_PENDING = 8192, /* number of pending operations from which the thread of the trace starts early */
+  KEPT_TRACKS = 1024,         /* if there are more, tracks without operations are freed */
+  MAX_PENDING = 16384,        /* limit on operations; further operations are dropped */
+  MANY_PENDING = 8192,        /* number of pending operations from which the thread of the trace starts early */
+  FIRST_ITEMS = MANY_PENDING, /* records that a trace starts with */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
-  /* number of operations after which a stream is queried again that was idle, or busy */
-  QUERY_IDLE = 4,
-  QUERY_BUSY = 8,
   ARROWS = 4096
 };
 
@@ -30,14 +28,8 @@ struct track {
   struct rill__trace_line line;
   bool harvested;
   uint32_t users;
-  _Atomic uint32_t asking;
   /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
   uint64_t submitted;
-  /* operations for which the driver is not queried, because the last answer is taken to hold for them, and that answer
-   */
-  _Atomic uint32_t queries_to_skip;
-  _Atomic bool was_busy;
-  struct rill__trace_item *latest; /* the latest operation with an end event; NULL if it was removed */
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
   struct rill__trace_item *first, **last;
   size_t count;
@@ -63,9 +55,19 @@ bool rill__trace_has_many(void) {
   return count >= MANY_PENDING && count % BATCH == 0;
 }
 
+/* Adds unused records.  Call it under the lock. */
+static void add_free_items(size_t count) {
+  struct rill__trace_item *const more = malloc(count * sizeof *more);
+  if (more == NULL) return;
+  memset(more, 0, count * sizeof *more); /* so that the submitting thread has no page faults */
+  for (size_t i = 0; i < count; i++) more[i].next = i + 1 < count ? &more[i + 1] : free_items;
+  free_items = more;
+}
+
 void rill__trace_renew(void) {
   pthread_mutex_lock(&tracks_lock);
   memset(arrows, 0, sizeof arrows);
+  if (free_items == NULL) add_free_items(FIRST_ITEMS);
   pthread_mutex_unlock(&tracks_lock);
   atomic_fetch_add(&trace_number, 1);
 }
@@ -96,30 +98,18 @@ static struct track *track_of(const struct rill__stream *stream) {
 /* Returns a record; NULL if memory ran out or the limit of pending operations is reached. */
 static struct rill__trace_item *take_item(void) {
   if (atomic_load_explicit(&pending, memory_order_relaxed) >= MAX_PENDING) return NULL;
-  if (free_items == NULL) {
-    struct rill__trace_item *const more = calloc(ITEMS_AT_ONCE, sizeof *more);
-    for (size_t i = 0; more != NULL && i < ITEMS_AT_ONCE; i++) {
-      more[i].next = free_items;
-      free_items = &more[i];
-    }
-  }
+  if (free_items == NULL) add_free_items(ITEMS_AT_ONCE);
   struct rill__trace_item *const item = free_items;
   if (item == NULL) return NULL;
   free_items = item->next;
   atomic_fetch_add_explicit(&pending, 1, memory_order_relaxed);
   item->next = item->outer = NULL;
   item->start = item->end = NULL;
-  item->open = item->nested = false;
+  atomic_store(&item->open, false);
+  item->nested = false;
   item->arrow = 0;
   item->trace = rill__trace_number();
   return item;
-}
-
-static void recycle_item(struct rill__trace_item *item) {
-  RILL_ASSERT(atomic_load(&pending) > 0, "a recycled item was counted as pending");
-  item->next = free_items;
-  free_items = item;
-  atomic_fetch_sub_explicit(&pending, 1, memory_order_relaxed);
 }
 
 static void add_to_track(struct track *track, struct rill__trace_item *item) {
@@ -137,8 +127,7 @@ static struct track *take_track(struct track *track) {
 }
 
 static void unlink_track(struct track *track) {
-  RILL_ASSERT(track->users == 0 && track->first == NULL && atomic_load(&track->asking) == 0,
-              "a track that is freed has no users, no operations and no queries in progress");
+  RILL_ASSERT(track->users == 0 && track->first == NULL, "a track that is freed has no users and no operations");
   *find_track(track->number) = track->next;
   track_count--;
   free(track);
@@ -151,50 +140,51 @@ static void leave_track(struct track *track) {
 
 /* ---- submitting; call these without a lock ---- */
 
-static void free_item(struct rill__trace_item *item) {
-  struct rill__event *const events[] = { item->start, item->end };
-  rill__trace_events_put(events, 2);
+/* Recycles records and their events, which are of one device.  The lock is held for a few instructions, because
+ * threads that submit need it. */
+static void return_items(struct rill__trace_item *const items[], size_t count) {
+  struct rill__event *events[2 * BATCH];
+  RILL_ASSERT(count > 0 && count <= BATCH, "there is room for the events");
+  for (size_t i = 0; i < count; i++) {
+    events[2 * i] = items[i]->start;
+    events[2 * i + 1] = items[i]->end;
+    if (i > 0) items[i]->next = items[i - 1];
+  }
+  rill__trace_events_put(events, 2 * count);
   pthread_mutex_lock(&tracks_lock);
-  recycle_item(item);
+  RILL_ASSERT(atomic_load(&pending) >= count, "recycled items were counted as pending");
+  items[0]->next = free_items;
+  free_items = items[count - 1];
+  atomic_fetch_sub_explicit(&pending, (uint32_t)count, memory_order_relaxed);
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `query`: the end event of the operation before it, if that end may also be the start of
- * this operation, which a query to the driver has to show.  The track then counts this thread in `asking`.  `busy`: the
- * stream is taken to be executing the operation before. */
+/* An operation that starts.  `follows`: it needs no event for its start. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
-  struct rill__event *query;
-  bool busy;
+  bool follows;
 };
 
-/* Returns true if the end of the stream's latest operation may be the start of the next one: nothing was submitted in
- * between, and the operation is not known to be complete. */
+/* Returns true if nothing was submitted to the stream since the operation before and the host has not seen the stream
+ * idle. */
 static bool may_follow(const struct track *track, struct rill__stream *stream) {
-  return track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
+  return track->submitted == rill__submission_count(&rill__core(stream)->work) &&
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed) && !rill__known_idle(stream);
 }
 
-static bool start_in_track(struct rill__stream *stream, bool timed, struct starting *out) {
+static bool start_in_track(struct rill__stream *stream, struct starting *out) {
   const uint64_t trace = rill__trace_number();
   bool introduced = true;
   pthread_mutex_lock(&tracks_lock);
   struct track *const track = track_of(stream);
   struct rill__trace_item *const item = track != NULL ? take_item() : NULL;
-  *out = (struct starting){ track, item, NULL, false };
+  *out = (struct starting){ track, item, false };
   if (item != NULL) {
     track->users++;
     introduced = track->trace == trace;
     track->trace = trace;
-    const bool follows = timed && may_follow(track, stream);
-    if (follows && atomic_load(&track->queries_to_skip) > 0) {
-      atomic_fetch_sub(&track->queries_to_skip, 1);
-      out->busy = atomic_load(&track->was_busy);
-    } else if (follows) {
-      out->query = track->latest->end;
-      atomic_fetch_add(&track->asking, 1);
-    }
+    out->follows = may_follow(track, stream);
   }
   pthread_mutex_unlock(&tracks_lock);
   if (!introduced) {
@@ -203,18 +193,6 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
   }
   if (item == NULL) rill__trace_file_drop();
   return item != NULL;
-}
-
-/* Returns true if the stream is still executing the operation before. */
-static bool is_busy_with(const struct starting *starting) {
-  bool ready = true;
-  if (starting->query == NULL) return starting->busy;
-  const rill_status status = RILL_DISPATCH(starting->query, event, is_ready, starting->query, &ready);
-  const bool busy = status == RILL_OK && !ready;
-  atomic_store(&starting->track->was_busy, busy);
-  atomic_store(&starting->track->queries_to_skip, (busy ? QUERY_BUSY : QUERY_IDLE) - 1);
-  atomic_fetch_sub(&starting->track->asking, 1);
-  return busy;
 }
 
 static bool record_now(struct rill__stream *stream, struct rill__event **event) {
@@ -226,22 +204,22 @@ static void give_up(struct starting *starting) {
   pthread_mutex_lock(&tracks_lock);
   starting->track->users--;
   pthread_mutex_unlock(&tracks_lock);
-  free_item(starting->item);
+  return_items(&starting->item, 1);
   rill__trace_file_drop();
 }
 
-struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t now) {
+struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now) {
   struct starting starting;
   struct rill__stream *const stream = what->stream;
   const bool timed = what->kind != RILL__OBSERVED_RECORD;
-  if (what->kind > RILL__OBSERVED_UPLOAD || !start_in_track(stream, timed, &starting)) return NULL;
+  if (what->kind > RILL__OBSERVED_UPLOAD || !start_in_track(stream, &starting)) return NULL;
   struct rill__trace_item *const item = starting.item;
   item->track = starting.track;
   rill__trace_describe(item, what, now);
-  item->follows_before = is_busy_with(&starting);
+  item->follows_before = starting.follows;
   if (!timed) return item;
-  item->base = rill__trace_base(what->device);
-  if (item->base != 0 && (item->follows_before || record_now(stream, &item->start))) return item;
+  item->base = base;
+  if (base != 0 && (item->follows_before || record_now(stream, &item->start))) return item;
   give_up(&starting);
   return NULL;
 }
@@ -261,7 +239,7 @@ void rill__trace_end(const struct rill__observed *what, struct rill__trace_item 
   struct track *const track = item->track;
   const bool point = what->kind == RILL__OBSERVED_RECORD;
   if (status != RILL_OK || (!point && !record_now(stream, &item->end))) {
-    struct starting starting = { track, item, NULL, false };
+    struct starting starting = { track, item, false };
     give_up(&starting);
     return;
   }
@@ -269,7 +247,6 @@ void rill__trace_end(const struct rill__observed *what, struct rill__trace_item 
   item->arrow = arrow_of(what);
   add_to_track(track, item);
   const uint64_t submitted = rill__submission_count(&rill__core(stream)->work);
-  if (!point) track->latest = item;
   if (!point || track->submitted + 1 == submitted) track->submitted = submitted; /* a record or wait takes no time */
   track->users--;
   pthread_mutex_unlock(&tracks_lock);
@@ -279,17 +256,17 @@ void rill__trace_end(const struct rill__observed *what, struct rill__trace_item 
 
 void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note *note) {
   struct starting starting;
-  if (!start_in_track(stream, false, &starting)) return;
+  if (!start_in_track(stream, &starting)) return;
   struct rill__trace_item *const item = starting.item;
   item->track = starting.track;
-  rill__trace_describe_note(item, note, rill__trace_now());
   item->base = rill__trace_base(stream->base.device);
+  rill__trace_describe_note(item, note, rill__trace_now());
   if (item->base == 0 || !record_now(stream, &item->start)) {
     give_up(&starting);
     return;
   }
   pthread_mutex_lock(&tracks_lock);
-  item->open = true;
+  atomic_store(&item->open, true);
   item->nested = starting.track->opened != NULL;
   item->outer = starting.track->opened;
   starting.track->opened = item;
@@ -309,14 +286,14 @@ void rill__trace_note_end(struct rill__stream *stream) {
   pthread_mutex_lock(&tracks_lock);
   item->end = end;
   item->failed = !recorded;
-  item->open = false;
+  atomic_store(&item->open, false);
   track->users--;
   pthread_mutex_unlock(&tracks_lock);
 }
 
 void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin, uint64_t end) {
   struct starting starting;
-  if (!start_in_track(stream, false, &starting)) return;
+  if (!start_in_track(stream, &starting)) return;
   rill__trace_describe_note(starting.item, note, begin);
   starting.item->ran = true;
   starting.item->ran_until = end;
@@ -340,13 +317,18 @@ static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count
   return status != RILL_OK || ready;
 }
 
-/* Lists the operations of a track from its first one, up to a note that has not ended. */
+/* Lists the operations of a track from its first one, up to a note that has not ended.  Only the thread that harvests
+ * the track removes operations, so those that are in the track now stay linked without the lock. */
 static size_t list_items(struct track *track, struct rill__trace_item *items[BATCH]) {
   size_t count = 0;
   pthread_mutex_lock(&tracks_lock);
-  for (struct rill__trace_item *item = track->first; item != NULL && !item->open && count < BATCH; item = item->next)
-    items[count++] = item;
+  struct rill__trace_item *item = track->first;
+  const size_t there = track->count < BATCH ? track->count : BATCH;
   pthread_mutex_unlock(&tracks_lock);
+  while (count < there && !atomic_load(&item->open)) {
+    items[count++] = item;
+    if (count < there) item = item->next; /* a thread may be linking another operation to the last one */
+  }
   return count;
 }
 
@@ -366,37 +348,14 @@ static size_t count_ended(struct rill__trace_item *const items[BATCH], size_t co
   return ended;
 }
 
-/* Removes the first operations, but not one whose end a thread is querying; returns the number removed. */
-static size_t take_items(struct track *track, struct rill__trace_item *const items[BATCH], size_t count) {
+/* Removes the first operations. */
+static void take_items(struct track *track, struct rill__trace_item *const items[BATCH], size_t count) {
   pthread_mutex_lock(&tracks_lock);
-  for (size_t i = count; i-- > 0;) {
-    if (items[i] != track->latest) continue;
-    if (atomic_load(&track->asking) != 0) {
-      count = i;
-    } else {
-      track->latest = NULL;
-    }
-  }
-  for (size_t i = 0; i < count; i++) {
-    RILL_ASSERT(track->harvested && track->first == items[i],
-                "only the thread that harvests a track removes operations, in their order");
-    track->first = items[i]->next;
-  }
+  RILL_ASSERT(track->harvested && track->first == items[0] && track->count >= count,
+              "only the thread that harvests a track removes operations, in their order");
+  track->first = items[count - 1]->next;
   if (track->first == NULL) track->last = &track->first;
   track->count -= count;
-  pthread_mutex_unlock(&tracks_lock);
-  return count;
-}
-
-static void return_items(struct rill__trace_item *const items[BATCH], size_t count) {
-  struct rill__event *events[2 * BATCH];
-  for (size_t i = 0; i < count; i++) {
-    events[2 * i] = items[i]->start;
-    events[2 * i + 1] = items[i]->end;
-  }
-  rill__trace_events_put(events, 2 * count);
-  pthread_mutex_lock(&tracks_lock);
-  for (size_t i = 0; i < count; i++) recycle_item(items[i]);
   pthread_mutex_unlock(&tracks_lock);
 }
 
@@ -404,12 +363,13 @@ static void return_items(struct rill__trace_item *const items[BATCH], size_t cou
 static size_t harvest_some(struct track *track, bool wait) {
   struct rill__trace_item *items[BATCH] = { NULL };
   const uint64_t trace = rill__trace_number();
-  const size_t listed = list_items(track, items);
-  const size_t count = take_items(track, items, count_ended(items, listed, wait));
+  const size_t count = count_ended(items, list_items(track, items), wait);
+  if (count == 0) return 0;
+  take_items(track, items, count);
   for (size_t i = 0; i < count; i++) {
     if (items[i]->trace == trace) rill__trace_write(&track->line, items[i]);
   }
-  if (count > 0) return_items(items, count);
+  return_items(items, count);
   return count;
 }
 
@@ -419,9 +379,8 @@ static void harvest_track(struct track *track, bool wait) {
   while (more) {
     const size_t count = harvest_some(track, wait);
     pthread_mutex_lock(&tracks_lock);
-    more = count > 0 || (wait && track->first != NULL && !track->first->open);
+    more = count > 0 || (wait && track->first != NULL && !atomic_load(&track->first->open));
     pthread_mutex_unlock(&tracks_lock);
-    if (more && count == 0) (void)sched_yield(); /* a thread is querying the last one at this moment */
   }
   rill__errors_resume();
   pthread_mutex_lock(&tracks_lock);
@@ -459,8 +418,7 @@ void rill__trace_harvest(bool wait) {
 /* Removes the first operation of a track that no thread is harvesting; NULL if there is none. */
 static struct rill__trace_item *take_first(struct track *track) {
   struct rill__trace_item *const item = track->first;
-  if (item == NULL || item->open || (item == track->latest && atomic_load(&track->asking) != 0)) return NULL;
-  if (item == track->latest) track->latest = NULL;
+  if (item == NULL || atomic_load(&item->open)) return NULL;
   track->first = item->next;
   if (track->first == NULL) track->last = &track->first;
   track->count--;
@@ -482,7 +440,7 @@ uint64_t rill__trace_forget(void) {
       }
       pthread_mutex_unlock(&tracks_lock);
       if (item == NULL) break;
-      free_item(item);
+      return_items(&item, 1);
       item = NULL;
       forgotten++;
     } while (true);

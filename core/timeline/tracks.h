@@ -2,11 +2,10 @@
  * trace, or the thread that ends it, finds them complete and writes them.
  *
  * For each operation, the submitting thread takes an unused record, copies the operation's name, and records one timing
- * event after the operation.  The start needs no event of its own if nothing else was submitted to the stream since the
- * operation before and the stream is still executing that operation: the operation then starts where the one before
- * ends.  The driver is queried for that only at some operations, since a query takes as long as a third of a record;
- * the answer is taken to hold for the next ones, unless the stream is known to be idle.  If the stream has become idle
- * meanwhile, the bar begins when the operation was submitted, which is early by the latency of a launch.
+ * event after the operation.  It asks the driver nothing.  The operation starts when it has been submitted and the
+ * operation before it in the track has ended; if the stream has become idle meanwhile, the bar begins early by the
+ * latency of a launch.  The start has an event of its own if the host has seen the stream idle, or if the stream may be
+ * executing work that has no record: work from before the trace, of other code, or dropped.
  *
  * Invariants
  * - The lock guards the tracks and is never held across a call of a backend: a driver may answer with a fault, which
@@ -14,8 +13,6 @@
  * - Only the thread that has set a track's `harvested` queries the events of the operations in it and removes
  *   operations; all threads append.
  * - The operations of a track become complete in their order, since they are of one stream.
- * - The latest operation of a track is not removed while a thread queries the driver for its end (`asking`, which is
- *   increased under the lock), so its event is not recycled meanwhile.
  * - A track is not freed while a call is between the begin and the end of an operation in it (`users`).
  * - `pending` counts the records that are not free, and is at most MAX_PENDING.
  */
@@ -40,9 +37,9 @@ void rill__trace_introduce(unsigned process, const char *process_name, uint64_t 
 
 struct rill__trace_item;
 
-/* Begin and end the timing of an operation of a stream.  rill__trace_begin returns NULL if the operation is not timed;
- * an operation that cannot be timed is counted as dropped. */
-struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t now);
+/* Begin and end the timing of an operation of a stream.  `base`: rill__trace_base of its device.  rill__trace_begin
+ * returns NULL if the operation is not timed; an operation that cannot be timed is counted as dropped. */
+struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now);
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status);
 
 /* Note the work of other code on the stream (rill/diagnose.h): between the first two calls, of which the second ends
