@@ -30,8 +30,8 @@ static const struct {
   [BLOCK] = { "rill_block_sum, 256 threads a block", "GB/s", 4.0 * (double)COUNT },
   [EXP] = { "expf", "GB/s", 8.0 * (double)COUNT },
   [GELU] = { "GELU by tanhf", "GB/s", 8.0 * (double)COUNT },
-  [COLUMNS] = { "row by matrix, a thread a column", "GFLOP/s", 2.0 * (double)COUNT },
-  [PLAIN_SGEMM] = { "sgemm 512, a thread an element", "GFLOP/s", 2.0 * (double)ORDER *(double)ORDER *(double)ORDER },
+  [COLUMNS] = { "row by matrix, one thread per column", "GFLOP/s", 2.0 * (double)COUNT },
+  [PLAIN_SGEMM] = { "sgemm 512, one thread per element", "GFLOP/s", 2.0 * (double)ORDER *(double)ORDER *(double)ORDER },
   [FORCES] = { "forces between 4096 bodies", "G/s", (double)BODIES *(double)BODIES },
   [FILTER] = { "filter of 32 weights", "GFLOP/s", 2.0 * TAPS *(double)(COUNT - TAPS) },
 };
