@@ -16,9 +16,10 @@
  *
  * The owner of the queue and the helpers are the participants.  Each takes ranges of parts until there are none.  The
  * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A job is listed only
- * while its owner has not left: a helper joins under the lock, which counts it before the owner can be the last.  The
- * owner leaves when all parts are taken, and the job is never opened again after that.  A participant that faults takes
- * the remaining parts without running them: the device is lost, and no other worker should start them. */
+ * while a participant has not left: a helper joins under the lock, which counts it before that participant can be the
+ * last.  The owner leaves when all parts are taken.  Each participant that finds no parts left and the job listed
+ * removes it, and one that lists the job again removes it if no parts are left.  A participant that faults takes the
+ * remaining parts without running them: the device is lost, and no other worker should start them. */
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
@@ -34,10 +35,12 @@ static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
 }
 
+static bool is_open(const struct cpu_job *job) { return atomic_load_explicit(&job->open, memory_order_relaxed); }
+
 /* Lists the job as one that workers can join.  Call it under the lock. */
 static void open_job(struct cpu_job *job) {
-  if (job->open) return;
-  job->open = true;
+  if (is_open(job)) return;
+  atomic_store_explicit(&job->open, true, memory_order_relaxed);
   job->previous = NULL;
   job->next = rill__cpu_workers.jobs;
   if (rill__cpu_workers.jobs != NULL) rill__cpu_workers.jobs->previous = job;
@@ -47,8 +50,8 @@ static void open_job(struct cpu_job *job) {
 
 /* Removes the job from this list.  Call it under the lock. */
 static void close_job(struct cpu_job *job) {
-  if (!job->open) return;
-  job->open = false;
+  if (!is_open(job)) return;
+  atomic_store_explicit(&job->open, false, memory_order_relaxed);
   if (job->next != NULL) job->next->previous = job->previous;
   if (job->previous != NULL) {
     job->previous->next = job->next;
@@ -60,25 +63,31 @@ static void close_job(struct cpu_job *job) {
 }
 
 struct cpu_job *rill__cpu_job_join(void) {
-  struct cpu_job *job = rill__cpu_workers.jobs;
+  struct cpu_job *job;
+  while ((job = rill__cpu_workers.jobs) != NULL && !has_parts(job)) close_job(job);
   if (job == NULL) return NULL;
   const uint32_t participants = atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed) + 1;
   if (participants >= cpu_workers_processors()) close_job(job);
   return job;
 }
 
-/* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  For a job
- * that is not long, at most two are on their way at a time. */
+/* Returns true if another worker should be called.  For a job that is not long, at most two are on their way at a
+ * time. */
+static bool needs_helpers(struct cpu_job *job, uint32_t processors, bool is_long) {
+  const uint32_t coming = atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed);
+  const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + coming;
+  return is_open(job) && has_parts(job) && there < processors && (is_long || coming < 2);
+}
+
+/* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
+ * participants find without the lock that nobody has to be called. */
 static void call_helpers(struct cpu_job *job) {
   const uint32_t processors = cpu_workers_processors();
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
-  for (int i = 0; i < (is_long ? 4 : 2); i++) {
+  for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, processors, is_long); i++) {
     cpu_acquire(&rill__cpu_workers.lock);
     struct cpu_workers_call call = { NULL, false };
-    const uint32_t coming = rill__cpu_workers.coming;
-    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + coming;
-    if (job->open && has_parts(job) && there < processors && (is_long || coming < 2))
-      call = rill__cpu_workers_find(processors);
+    if (needs_helpers(job, processors, is_long)) call = rill__cpu_workers_find(processors);
     cpu_release(&rill__cpu_workers.lock);
     rill__cpu_workers_make(call);
   }
@@ -92,18 +101,28 @@ static void run_parts(struct cpu_job *job, uint64_t first, uint64_t end) {
 #endif
 }
 
-/* Returns true if the caller was the last participant. */
+/* Orders what this participant did before with what it does afterwards, among all participants that call this: the
+ * later one sees what the earlier one did. */
+static void meet(struct cpu_job *job) { (void)atomic_fetch_add_explicit(&job->participants, 0, memory_order_acq_rel); }
+
+/* Returns true if the caller was the last participant.  Most participants find the job closed and do not need the lock,
+ * which they would all take at the same time. */
 static bool leave_job(struct cpu_job *job) {
-  cpu_acquire(&rill__cpu_workers.lock);
-  if (!has_parts(job)) {
-    close_job(job);
-  } else {
-    open_job(job); /* there is room for another participant */
+  const bool parts = has_parts(job);
+  meet(job);
+  if (parts || is_open(job)) {
+    cpu_acquire(&rill__cpu_workers.lock);
+    if (parts) open_job(job); /* there is room for another participant */
+    /* A participant may have taken the last parts meanwhile.  Either it sees the job open, or this one sees that no
+     * parts are left. */
+    meet(job);
+    if (!has_parts(job)) close_job(job);
+    cpu_release(&rill__cpu_workers.lock);
   }
-  cpu_release(&rill__cpu_workers.lock);
   const bool last = atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
   RILL_ASSERT(!last || atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
               "each part has been run exactly once when the last participant leaves");
+  RILL_ASSERT(!last || !is_open(job), "the last participant leaves a job that no worker can join");
   return last;
 }
 

@@ -28,12 +28,15 @@ void rill__cpu_lock_contended(struct cpu_lock *lock);
 void rill__cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline);
 void rill__cpu_wake_one(_Atomic uint32_t *word);
 
-static inline void cpu_acquire(struct cpu_lock *lock) {
+/* Returns false if the lock is held. */
+static inline bool cpu_try_acquire(struct cpu_lock *lock) {
   uint32_t free = 0;
   const uint32_t held = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed) | CPU_LOCK_HELD;
-  if (!atomic_compare_exchange_strong_explicit(&lock->word, &free, held, memory_order_acquire, memory_order_relaxed)) {
-    rill__cpu_lock_contended(lock);
-  }
+  return atomic_compare_exchange_strong_explicit(&lock->word, &free, held, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void cpu_acquire(struct cpu_lock *lock) {
+  if (!cpu_try_acquire(lock)) rill__cpu_lock_contended(lock);
 }
 
 static inline void cpu_release(struct cpu_lock *lock) {

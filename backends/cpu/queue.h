@@ -59,7 +59,7 @@ struct cpu_job {
   void (*run)(struct cpu_op *op, uint64_t first, uint64_t end);
   uint64_t parts;
   struct cpu_job *next, *previous;
-  bool open;
+  _Atomic bool open; /* changed under the lock */
   _Atomic bool is_long;
   _Atomic uint32_t participants;
 

@@ -1,7 +1,11 @@
 /* Waits until a queue has reached a number. */
 #include "backends/cpu/schedule.h"
 
-enum { WAIT_SPIN_NS = 30000 };
+#include <sched.h>
+
+/* A thread polls for at most WAIT_YIELD_NS before it sleeps, because waking it takes as long as many kernels: 30 us on
+ * some virtual machines.  After WAIT_SPIN_NS it yields its processor to workers at each step. */
+enum { WAIT_SPIN_NS = 20000, WAIT_YIELD_NS = 300000 };
 
 /* ---- the heap of waiters, under waiters_lock ----
  *
@@ -105,14 +109,18 @@ static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
 
 bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
 
-/* Polls until the number is reached.  Returns false if that takes too long. */
-static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until) {
+/* Polls until the number is reached, from the time `now` to `until`.  Returns false if that takes too long. */
+static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t now, uint64_t until) {
+  const uint64_t yield = now + WAIT_SPIN_NS;
+  until = until - now < WAIT_YIELD_NS ? until : now + WAIT_YIELD_NS;
   do {
     for (int i = 0; i < 8; i++) {
       if (cpu_queue_reached(queue, number)) return true;
       cpu_relax();
     }
-  } while (cpu_now() < until);
+    if (now > yield) (void)sched_yield();
+    now = cpu_now();
+  } while (now < until);
   return false;
 }
 
@@ -123,8 +131,7 @@ bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns,
   const uint64_t now = cpu_now();
   const bool forever = ns > UINT64_MAX / 4; /* centuries */
   const uint64_t until = forever ? UINT64_MAX : now + ns;
-  if (spin && rill__cpu_workers_may_spin() && spin_until(queue, number, ns < WAIT_SPIN_NS ? until : now + WAIT_SPIN_NS))
-    return true;
+  if (spin && rill__cpu_workers_may_spin() && spin_until(queue, number, now, until)) return true;
 
   struct cpu_waiter waiter = { .number = number };
   if (!add_waiter(queue, &waiter)) return cpu_queue_reached(queue, number);

@@ -152,7 +152,8 @@ rill_status rill__cpu_workers_start(void) {
   if (!atomic_load(&rill__cpu_workers.started)) {
     cpu_acquire(&rill__cpu_workers.lock);
     apply_workers();
-    rill__cpu_workers.workers = rill__cpu_workers.coming = 1;
+    rill__cpu_workers.workers = 1;
+    rill__cpu_workers.coming = 1;
     cpu_release(&rill__cpu_workers.lock);
     code = rill__cpu_scheduled ? rill__cpu_schedule_start() : 0;
     if (code == 0) code = start_worker();
@@ -257,15 +258,21 @@ bool rill__cpu_workers_should_yield(uint32_t level, uint32_t count) {
 
 /* ---- a worker's thread ---- */
 
-/* Polls for work for a while.  Called and returns under the lock. */
-static void spin(void) {
+/* Polls for work until the time `until`.  All polling workers see the same work.  Those that do not get the lock
+ * continue to poll rather than wait for it, because others may take the work first.  Called and returns under the
+ * lock. */
+static void spin(uint64_t until) {
   rill__cpu_workers.coming++;
   cpu_release(&rill__cpu_workers.lock);
-  const uint64_t until = cpu_now() + SPIN_NS;
+  bool locked = false;
   do {
-    for (int i = 0; i < 8 && atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) == 0; i++) cpu_relax();
-  } while (atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) == 0 && cpu_now() < until);
-  cpu_acquire(&rill__cpu_workers.lock);
+    for (int i = 0; i < 8 && !locked; i++) {
+      cpu_relax();
+      locked = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) != 0 &&
+               cpu_try_acquire(&rill__cpu_workers.lock);
+    }
+  } while (!locked && cpu_now() < until);
+  if (!locked) cpu_acquire(&rill__cpu_workers.lock);
   rill__cpu_workers.coming--;
 }
 
@@ -343,7 +350,7 @@ static void *work(void *worker) {
     cpu_release(&rill__cpu_workers.lock);
     rill__cpu_schedule_serve(&self->public);
   }
-  for (bool spun = false;;) {
+  for (uint64_t until = 0;;) { /* the time at which the worker falls asleep; 0 while it has work */
     struct cpu_queue *queue = take_ready();
     struct cpu_job *job = queue == NULL ? rill__cpu_job_join() : NULL;
     if (queue != NULL || job != NULL) {
@@ -354,13 +361,16 @@ static void *work(void *worker) {
         rill__cpu_job_help(job);
       }
       cpu_acquire(&rill__cpu_workers.lock);
-      spun = false;
-    } else if (!spun && rill__cpu_workers.coming + 1 < cpu_workers_processors()) {
-      spin(); /* one processor is left for threads that have work */
-      spun = true;
+      until = 0;
+      continue;
+    }
+    const uint64_t now = cpu_now();
+    if (until == 0) until = now + SPIN_NS;
+    if (now < until && rill__cpu_workers.coming + 1 < cpu_workers_processors()) {
+      spin(until); /* one processor is left for threads that have work */
     } else {
       if (!sleep_until_called()) break;
-      spun = false;
+      until = 0;
     }
   }
   cpu_release(&rill__cpu_workers.lock);

@@ -26,10 +26,11 @@ extern struct cpu_workers {
   uint32_t ready_count;
   struct cpu_job *jobs;              /* open jobs: parts are left, and there is room for another worker */
   struct cpu_workers_worker *asleep; /* last one to fall asleep first, because its caches are warm */
-  uint32_t workers, coming;          /* coming: spinning, woken or starting; these check for work before they sleep */
-  uint32_t base;                     /* number of workers that never end */
-  uint64_t turns;                    /* number of queues taken */
-  bool numbers[CPU_WORKERS_ALL];     /* numbers in use */
+  uint32_t workers;
+  _Atomic uint32_t coming; /* spinning, woken or starting: they look for work before they sleep; set under the lock */
+  uint32_t base;           /* number of workers that never end */
+  uint64_t turns;          /* number of queues taken */
+  bool numbers[CPU_WORKERS_ALL]; /* numbers in use */
   bool watcher_exists;
 
   struct cpu_lock start_lock;
