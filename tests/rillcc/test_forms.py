@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Kernels that loops are made of in another form than their source has: borders, shared counters, vectors of two floats."""
+"""Kernels that loops are made of in another form than their source has: borders, shared counters, vectors of two floats,
+sums of columns."""
 
 import ctypes
 import re
@@ -68,6 +69,29 @@ RILL_KERNEL(keeps, int n, const float *a, const float *b, const float *c, float 
   at[n & 7] = c[i];
   v[i] = at[(i + 1) & 7];
   w[i] = at[n & 7];
+}
+"""
+# A sum and the largest value of each column.
+COLUMNS = """
+RILL_KERNEL(columns, int width, int rows, const float *x, float *sums, float *largest) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= width) return;
+  float sum = 0.0f, most = -1.0f;
+  for (int row = 0; row < rows; row++) {
+    const float v = x[row * width + column];
+    sum += v * (row + 1);
+    most = v > most ? v : most;
+  }
+  sums[column] = sum;
+  largest[column] = most;
+}
+RILL_KERNEL(lanes, int width, int rows, const float *x, float *sums, float *largest) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= width) return;
+  float sum = 0.0f;
+  for (int row = 0; row < rows; row++) sum += x[row * width + column] * (threadIdx.x % 32);
+  sums[column] = sum;
+  largest[column] = threadIdx.x / 32;
 }
 """
 
@@ -152,6 +176,34 @@ class Forms(differential.Differential):
             text = self.disassembly(self.images[0], "many[^>]*block")
             self.assertRegex(text, r"\bv?addps\b")
             self.assertRegex(text, r"\bv?mulps\b")
+
+    def test_sums_of_columns(self):
+        """Many adjacent columns are read in one iteration, and their sums stay in registers."""
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + COLUMNS))
+        runner = Runner(self)
+        for width, rows, threads in ((1024, 9, 256), (1000, 5, 256), (640, 3, 128), (300, 4, 64), (96, 6, 96), (50, 2, 32), (70, 3, 33)):
+            x = (ctypes.c_float * (width * rows))(*[(i * 37) % 101 - 50 for i in range(width * rows)])
+            blocks = (width + threads - 1) // threads
+            for kernel, as_loops in zip(forms["columns"], (1, 0)):
+                sums, largest = (ctypes.c_float * width)(), (ctypes.c_float * width)()
+                arguments = *map(ctypes.c_int, (width, rows)), *map(pointer_to, (x, sums, largest))
+                self.assertEqual(runner.run(kernel, as_loops, (blocks, 1, 1), (threads, 1, 1), 0, *arguments), 0)
+                columns = [[x[row * width + i] for row in range(rows)] for i in range(width)]
+                with self.subTest(width=width, threads=threads, as_loops=as_loops):
+                    self.assertEqual(list(sums), [sum(v * (k + 1) for k, v in enumerate(column)) for column in columns])
+                    self.assertEqual(list(largest), [max(-1, *column) for column in columns])
+                if threads % 32 != 0:
+                    continue
+                lanes = forms["lanes"][1 - as_loops]
+                self.assertEqual(runner.run(lanes, as_loops, (blocks, 1, 1), (threads, 1, 1), 0, *arguments), 0)
+                with self.subTest(width=width, threads=threads, as_loops=as_loops, kernel="lanes"):
+                    self.assertEqual(list(sums), [sum(column) * (i % threads % 32) for i, column in enumerate(columns)])
+                    self.assertEqual(list(largest), [i % threads // 32 for i in range(width)])
+        if support.X86 and shutil.which("objdump"):
+            text = self.disassembly(self.images[0], "columns[^>]*block.all")
+            products = [len(re.findall(r"\bv?mulps\b", loop)) for loop in re.split(r"\bj[a-z]+ ", text)]
+            vector = 16 if "zmm" in text else 8 if "ymm" in text else 4
+            self.assertGreater(max(products) * vector, 32, "a loop reads more columns than a warp has lanes")
 
 
 if __name__ == "__main__":

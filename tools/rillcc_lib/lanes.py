@@ -180,9 +180,9 @@ class Lanes(Loops):
         stored = self.store(self.build("ShuffleVector", values, values, mask), place)
         lib.SetAlignment(stored, lib.ABISizeOfType(m.layout, kind))
 
-    def allocate_warp(self, kind):
+    def allocate_warp(self, kind, count=LANES):
         with self.in_front():
-            place = self.build("Alloca", self.lib.ArrayType2(kind, LANES))
+            place = self.build("Alloca", self.lib.ArrayType2(kind, count))
             self.lib.SetAlignment(place, 64)
         self.warp_arrays.add(place)
         return place

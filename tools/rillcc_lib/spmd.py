@@ -414,7 +414,7 @@ class Rewriter:
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
 
     def note_usual(self, kernel, finder, writer):
-        if finder.synchronizes and not writer.needs_next:
+        if (finder.synchronizes or finder.inside) and not writer.needs_next:
             self.usual.note(kernel, finder.size, writer.is_flat)
 
     def interchanged(self, entry):

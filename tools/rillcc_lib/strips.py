@@ -22,6 +22,7 @@ from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
+STRIP_BYTES = 1024  # of the values that a strip keeps between regions: half of the vector registers of AVX-512
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
@@ -163,7 +164,12 @@ class Strips(Lanes):
         # This precedes find_own(), because it uses slots that other groups share.
         heads = [self.add_general(group) for group in self.groups]
         for group, (choice, general) in zip(self.groups, heads):
-            self.add_group(group, choice, general, graph)
+            loops = [r for r in group.regions if not r.scalar]
+            blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+            widths = self.widths(group, set().union(*blocks.values()))
+            choices = [choice, *(self.new_block("") for _ in widths[1:])]
+            for self.width, before, after in zip(widths, choices, [*choices[1:], general]):
+                self.add_group(group, blocks, before, after, graph)
         for slot, blocks, others in self.owners:
             used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
             require(others.issuperset(used), "only one group of regions uses a warp's own values")
@@ -188,18 +194,31 @@ class Strips(Lanes):
         self.branch(first.rows.rows)
         return first.head, general
 
-    def add_group(self, group, choice, general, graph):
-        """Adds a loop over warps in front of a group's regions. Blocks use it if their rows consist of whole warps, and
-        if in each warp either all threads have ended or none has."""
+    def widths(self, group, blocks):
+        """Returns how many threads each version of a group executes at once, starting with the widest version. Without
+        warp functions, a strip may be wider than a warp: the threads of an interchanged loop then read more adjacent
+        elements before they all advance, often by a whole row."""
+        plain = not group.following and not self.needs_next and not any(
+            r.few or r.sync in self.sources or self.acts.get(r.sync) or any(map(self.is_about_warps, self.region_instructions(r)))
+            for r in group.regions
+        )
+        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(blocks, group))
+        width = LANES
+        while plain and size and 2 * width * size <= STRIP_BYTES:
+            width *= 2
+        return [width, LANES] if width > LANES else [LANES]
+
+    def add_group(self, group, blocks, choice, general, graph):
+        """Adds a loop over warps, or wider strips, in front of a group's regions. Blocks use it if their rows consist of
+        whole strips, and if in each warp either all threads have ended or none has."""
         m, lib = self.m, self.lib
         size_x, size_y, _ = self.c.size
-        loops = [r for r in group.regions if not r.scalar]
-        blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+        loops = list(blocks)
         start, warps, latch = [self.new_block(name) for name in ("region%d.warps" % group.head().number, "", "")]
         self.find_own(set().union(*blocks.values()), group)
         self.at_end(choice)
         first, end, starts = m.number(0), self.threads, [m.number(0)] * 4
-        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
+        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(self.width - 1)), m.number(0))
         if self.needs_next:
             first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
             full = self.call("rill_sched_full_warps", self.next, self.threads, first, end, self.state[2])
@@ -212,7 +231,7 @@ class Strips(Lanes):
         self.at_end(start)
         place = x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
         wide = self.build("ZExt", t, m.i64)
-        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(LANES))) for value in (t, x)]
+        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(self.width))) for value in (t, x)]
         more = self.build("ICmp", llvm.ULT, next_t, end)
         copied = []
         entries = {region: self.new_block("") for region in loops}
@@ -293,6 +312,12 @@ class Strips(Lanes):
         registers. The slots of phis at the group's entry are excluded, because their values are stored outside the
         group."""
         self.own.clear()
+        for slot, kind, others in list(self.own_slots(blocks, group)):
+            self.own[slot] = (self.allocate_warp(kind, self.width), kind)
+            self.owners.append((slot, blocks, others))
+
+    def own_slots(self, blocks, group):
+        """Yields these slots with their types and the shuffles that use them."""
         # The group itself performs these shuffles. A shuffle before a region that is executed once is performed for the
         # whole block.
         shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
@@ -301,8 +326,7 @@ class Strips(Lanes):
             if not each or self.cut_phis.get(value) is group.head():
                 continue
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
-                self.own[slot] = (self.allocate_warp(kind), kind)
-                self.owners.append((slot, blocks, others))
+                yield slot, kind, others
 
     def seen_of(self, group):
         """Returns the name of an index and an exclusive upper bound if, in this group, only threads whose index is
@@ -336,7 +360,7 @@ class Strips(Lanes):
         copies[region.latch] = latch
         own = self.apart_from_own(region, blocks, graph)
         x, y, z, t = place
-        few, count = region.few, m.number(LANES)
+        few, count = region.few, m.number(self.width)
         if few and not few.every:
             count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
             some = self.build("ICmp", llvm.SGT, count, m.number(0))
@@ -406,13 +430,13 @@ class Strips(Lanes):
             used = {m.operands(i)[0] for b in blocks for i in m.instructions(b) if m.opcode(i) == llvm.GEP}
             for slot, (_, kind) in self.own.items():
                 if slot in used and self.lib.GetTypeKind(kind) in NUMBERS:
-                    own[slot] = self.allocate_warp(kind), kind
+                    own[slot] = self.allocate_warp(kind, self.width), kind
                     self.copy_warp(self.own[slot], own[slot])
         return own
 
     def copy_warp(self, source, target):
         """Copies the values of a warp from one array to another."""
-        vector = self.lib.VectorType(source[1], LANES)
+        vector = self.lib.VectorType(source[1], self.width)
         self.store(self.load(vector, source[0]), target[0])
 
     # Numbers of warps and lanes

@@ -1,4 +1,5 @@
-"""Adds a version of kernels with synchronization points in which the block size is a constant, the usual size.
+"""Adds a version of kernels with synchronization points or interchanged loops in which the block size is a constant, the
+usual size.
 
 Between two synchronization points, an outer loop iterates over the rows of a block, and an inner one over the threads of
 a row. In a kernel with many synchronization points these loops are short, as in a sum that halves the number of its
