@@ -4,8 +4,8 @@
  *     rillcc -o gradients.rill.c --header gradients.rill.h gradients.kernel.cu
  *     cc comm_gradients.c gradients.rill.c $(pkg-config --cflags --libs rill_comm rill) && mpirun -n 4 ./a.out
  *
- * At the end all ranks have the same weights. They equal the weights of one rank with all samples, except for the
- * order of the sums. */
+ * At the end all ranks have the same weights. They equal the weights that one rank computes from all samples, except
+ * for rounding, because the sums are added in a different order. */
 #include "gradients.rill.h"
 
 #include <rill/comm.h>
