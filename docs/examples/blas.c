@@ -82,8 +82,8 @@ int main(void) {
   int wrong = count_wrong(host, 6.0f * (float)N);
   printf("every value is %.0f, %d wrong values\n", (double)host[0], wrong);
 
-  /* The same in a graph. The work that the library submits between begin and end becomes one node. The library must
-   * not allocate in a capture, so it needs a workspace. Set the workspace after the stream, because setting the
+  /* Captures the same work as a graph. The work that the library submits becomes one node. The library must not
+   * allocate in a capture, so it needs a workspace. Set the workspace after the stream, because setting the
    * stream resets it. */
   void *workspace = NULL;
   rill_graph graph;

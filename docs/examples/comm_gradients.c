@@ -4,8 +4,8 @@
  *     rillcc -o gradients.rill.c --header gradients.rill.h gradients.kernel.cu
  *     cc comm_gradients.c gradients.rill.c $(pkg-config --cflags --libs rill_comm rill) && mpirun -n 4 ./a.out
  *
- * At the end all ranks have the same weights. They equal the weights of one rank with all samples, except for the
- * order of the sums. */
+ * At the end all ranks have the same weights. They equal the weights that one rank computes from all samples, except
+ * for rounding, because the sums are added in a different order. */
 #include "gradients.rill.h"
 
 #include <rill/comm.h>
@@ -70,7 +70,7 @@ int main(void) {
       const int first = WEIGHTS * bucket / BUCKETS, last = WEIGHTS * (bucket + 1) / BUCKETS;
       rill_launch shape = rill_launch_1d((uint64_t)(last - first), 32);
       RILL(gradients_launch(compute, &shape, own, WEIGHTS, first, last, x, y, w, gradient));
-      RILL(rill_stream_wait_stream(reduce, compute)); /* for this bucket, while the next one is computed */
+      RILL(rill_stream_wait_stream(reduce, compute)); /* waits for this bucket only; compute continues with the next */
       COMM(rill_comm_all_reduce(comm, reduce, gradient + first, gradient + first, (size_t)(last - first),
                                 RILL_COMM_FLOAT, RILL_COMM_AVERAGE));
     }

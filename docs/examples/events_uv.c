@@ -1,4 +1,4 @@
-/* Events in the loop of libuv: a uv_poll_t watches an eventfd to which rill adds when a batch is done.
+/* Events in the loop of libuv: a uv_poll_t watches an eventfd that rill signals when a batch is done.
  *
  * Built if libuv is found: cc events_uv.c $(pkg-config --cflags --libs rill libuv)
  */

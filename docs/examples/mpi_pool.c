@@ -3,7 +3,7 @@
  *
  *     mpicc mpi_pool.c $(pkg-config --cflags --libs rill) && mpirun -n 2 ./a.out
  *
- * MPI does not know streams, so synchronize before a send. After a receive there is nothing to wait for. (rill_comm
+ * MPI is not aware of streams, so synchronize before a send. After a receive there is nothing to wait for. (rill_comm
  * sends and receives in stream order.) */
 #include <mpi.h>
 #if defined(OPEN_MPI) && OPEN_MPI

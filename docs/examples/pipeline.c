@@ -35,7 +35,7 @@ int main(void) {
 
   CHECK(rill_stream_record_event(stream[0], start, 0));
   CHECK(rill_fill_async(stream[0], sum, &zero, sizeof zero, 1));
-  CHECK(rill_stream_wait_stream(stream[1], stream[0])); /* an event, its record and a wait in one */
+  CHECK(rill_stream_wait_stream(stream[1], stream[0])); /* creates, records and waits for an event in one call */
   for (int p = 0; p < PIECES; p++) {
     rill_stream s = stream[p % 2];
     float *x = buffer[p % 2], *h = host + (size_t)p * PIECE;

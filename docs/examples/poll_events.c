@@ -23,7 +23,7 @@ static void check_that(int good, const char *what) {
   exit(EXIT_FAILURE);
 }
 
-/* Submits the next batch to a stream, and makes rill add to its eventfd when the batch is done. */
+/* Submits the next batch to a stream, and makes rill signal the stream's eventfd when the batch is done. */
 static void submit(rill_stream stream, rill_event done, int fd, uint32_t *device_memory, uint32_t *host_memory,
                    uint32_t value) {
   check(rill_fill_async(stream, device_memory, &value, sizeof value, COUNT));

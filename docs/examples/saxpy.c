@@ -36,7 +36,7 @@ int main(void) {
   rill_launch launch = rill_launch_1d(N, 256);
   check(saxpy_launch(stream, &launch, N, 2.0f, x, y));
 
-  /* The same through handles: the number and the sizes of the arguments are checked at the call. */
+  /* Launches the kernel by its handle: the call checks the number and the sizes of the arguments. */
   rill_module module;
   rill_kernel kernel;
   check(rill_module_load(device, &saxpy_bundle, &module));

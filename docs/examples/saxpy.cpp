@@ -25,7 +25,7 @@ int main() {
   /* The compiler checks the arguments; the kernel is loaded at its first launch. */
   stream.launch(saxpy_launch, rill::threads(n), n, 2.0f, x, y);
 
-  /* The same through handles: the number and the sizes of the arguments are checked at the call. */
+  /* Launches the kernel by its handle: the call checks the number and the sizes of the arguments. */
   const auto module = rill::kernel_module::load(device, saxpy_bundle);
   const auto kernel = module.get_kernel("saxpy");
   stream.launch(kernel, rill::threads(n), n, 2.0f, x, y);

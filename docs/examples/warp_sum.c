@@ -1,4 +1,4 @@
-/* Adds up numbers of 16 bits with a kernel that works warp by warp.
+/* Adds up 16-bit floating-point numbers with a kernel that works warp by warp.
  *
  *     rillcc -o warp_sum.rill.c --header warp_sum.rill.h warp_sum.kernel.cu
  *     cc warp_sum.c warp_sum.rill.c $(pkg-config --cflags --libs rill) && ./a.out

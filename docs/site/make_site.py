@@ -121,7 +121,7 @@ if len(names) != len(set(names)):
 # What a page is called: by its first heading, except for the README, which bears the name of the project.
 title_of = {page: re.findall(r"^# (.*)", (source / page).read_text(encoding="utf-8"), re.MULTILINE)[0].replace("`", "")
             for page in [FRONT, *pages]}
-title_of["README.md"] = "Overview, options, environment"
+title_of["README.md"] = "Overview"
 
 
 def link(page, text, target):

@@ -23,7 +23,7 @@ typedef struct corpus {
   size_t count, next;
 } corpus;
 
-/* Create a corpus. corpus_load reads a file (magic 20240520, version 1, tokens of 16 bits). corpus_make generates
+/* Create a corpus. corpus_load reads a file (magic 20240520, version 1, 16-bit tokens). corpus_make generates
  * tokens: each is determined by the previous token, except for one in eight, so that there is something to learn. */
 void corpus_load(corpus *c, const char *path);
 void corpus_make(corpus *c, size_t count, int vocabulary, uint64_t seed);

@@ -203,7 +203,7 @@ static int draw(const float *logits, int count, uint64_t *seed) {
   return count - 1;
 }
 
-/* Generates `count` tokens. The first token is the one with which GPT-2 ends a text, the last of the vocabulary. */
+/* Generates `count` tokens. The first token is GPT-2's end-of-text token, the last of the vocabulary. */
 static void generate(gpt2 *model, int count) {
   const int length = model->options.length;
   uint64_t seed = 1337;

@@ -1,6 +1,6 @@
 /* GPT-2, as the papers describe it. The embeddings are followed by layers. Each layer adds two results to the residual
  * stream: causal self-attention, and two linear maps with a gelu between them. A layer normalization precedes each of
- * the two. After a last normalization, the token embeddings turn the result into logits. */
+ * the two. After a final normalization, the token embeddings turn the result into logits. */
 #include "model.h"
 
 #include "../vendor_library.h"

@@ -34,7 +34,7 @@ void ranks_open(ranks *r, rill_device device, const gpt2 *model, gpt2_options *o
   CHECK(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "gradients"), &r->stream));
   CHECK_COMM(rill_comm_create(device, &id, r->count, r->rank, RILL_COMM_OPTIONS(.timeout_ns = UINT64_C(300000000000)),
                               &r->comm));
-  CHECK_COMM(rill_comm_barrier(r->comm, r->stream)); /* before a capture the stream must have been used once */
+  CHECK_COMM(rill_comm_barrier(r->comm, r->stream)); /* a capture needs a stream that the engine has used */
   if (options->batch % (int)r->count != 0) {
     (void)fprintf(stderr, "a batch of %d sequences cannot be shared by %u processes\n", options->batch, r->count);
     exit(1);

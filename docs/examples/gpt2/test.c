@@ -25,7 +25,7 @@ typedef struct setting {
   int batch, length;
 } setting;
 
-/* The sizes include some that are no multiples of a block, a warp or a tile, and sequences shorter than the maximum. */
+/* Some sizes are not multiples of a block, a warp or a tile, and some sequences are shorter than the maximum. */
 static const setting settings[] = {
   { "small", { .layers = 2, .heads = 2, .channels = 48, .positions = 24, .vocabulary = 61, .padded = 64 }, 3, 17 },
   { "wide", { .layers = 1, .heads = 3, .channels = 96, .positions = 70, .vocabulary = 300, .padded = 320 }, 1, 70 },

@@ -30,7 +30,7 @@ int main(void) {
   check(rill_fill_async(io, x, &one, sizeof one, COUNT));
   check(rill_fill_async(compute, x, &two, sizeof two, COUNT));
 
-  /* 3. The stream waits for an event that nothing records: the time limit ends the wait. */
+  /* 3. The stream waits for an event that nothing records: the host's wait times out. */
   check(rill_stream_wait_event(compute, uploaded, 0));
   check(rill_fill_async(compute, x, &one, sizeof one, COUNT));
   if (rill_stream_synchronize_for(compute, 100 * 1000 * 1000) == RILL_ERROR_TIMEOUT) {
