@@ -358,7 +358,7 @@ class Errors(support.TestCase):
     def test_a_mistake_inside_a_function_of_rill_names_the_line_of_the_call(self):
         text = self.kernel("struct three { int x, y, z; };\nRILL_KERNEL(k, int *x) {\n")
         text += "  *x = rill_shuffle(three{ 1, 2, 3 }, 0).x;\n}\n"
-        message = r"(?s)(?=.*a plain value of 1, 2, 4 or 8 bytes)(?=.*(k\.kernel\.cu[:(]5|line 5 of k\.kernel\.cu))"
+        message = r"(?s)(?=.*a trivially copyable value of 1, 2, 4 or 8 bytes)(?=.*(k\.kernel\.cu[:(]5|line 5 of k\.kernel\.cu))"
         targets = [("--target", HOST, {})]
         if NVCC:
             targets.append(("--target", "cuda:sm_90", {}))
