@@ -34,7 +34,7 @@ enum { GRAPH_CALLS = 1024 };
 
 static _Atomic(struct graph_call *) graph_calls;
 
-/* Searches from an entry on; `stream` 0: for any stream. */
+/* Searches the list from an entry on, for a function on a stream, or on any stream if `stream` is 0. */
 static const struct graph_call *find_graph_call(const struct graph_call *at, uint64_t fn, uint64_t stream) {
   while (at != NULL && (at->fn != fn || (stream != 0 && at->stream != stream))) at = at->next;
   return at;

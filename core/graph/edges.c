@@ -363,7 +363,8 @@ void rill__edges_assert(const struct rill__graph *graph) {
 
 /* ---- adding and removing ---- */
 
-/* The number of a node in the list of the graph's nodes, in which removed nodes leave no gaps; for errors. */
+/* Returns the number of a node in the list of the graph's nodes, in which removed nodes leave no gaps.  Used in error
+ * texts. */
 static __attribute__((cold)) uint32_t listed_number(const struct rill__graph_node *node) {
   const struct rill__graph *const graph = rill__graph_of(node);
   uint32_t number = 0;

@@ -16,9 +16,9 @@
  * - Serials increase with numbers.  Until a node is removed both are equal.
  *
  * Invariants, without the lock
- * - A call that has found a node inside its epoch may read what does not change any more once `used` of the page counts
- *   the node (the page, its id, graph and serials, the place of the node), and the atomic fields of both.  It reads
- *   everything else under the lock, after rill__graph_node_check.
+ * - A call that has found a node inside its epoch may read the fields that are constant from the time when the page's
+ *   `used` counts the node (the page, its id, graph and serials, the place of the node), and the atomic fields of node
+ *   and page.  It reads everything else under the lock, after rill__graph_node_check.
  * - The list of pages changes under the lock, or after the last keeper was dropped, when no call can use the graph. */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
@@ -268,7 +268,7 @@ struct rill__refusal {
   uint64_t node; /* handle of the node; 0 if none */
 };
 
-/* What an update puts into an execution object: an operation for each step, and the caller's objects. */
+/* The contents of an update of an execution object: an operation for each step, and the caller's objects. */
 struct rill__replacement {
   struct rill__operation **operations; /* referenced, or NULL */
   struct rill__object *attached;       /* referenced, or NULL */

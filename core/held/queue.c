@@ -138,7 +138,8 @@ void rill__held_op_end(struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
   if (rill__held_is_wait(op)) return;
   if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
-    RILL_ASSERT(op->fence->queue != NULL, "a fence knows where its record is until that ends");
+    RILL_ASSERT(op->fence->queue != NULL,
+                "a fence knows where its record is until the record has been submitted or has failed");
     op->fence->queue = NULL;
   }
   if (rill__held_is(op, RILL__OPERATION_EXEC)) {
@@ -388,7 +389,7 @@ static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   return true;
 }
 
-/* What a wait needs, allocated before the lock is taken. */
+/* The objects that a wait needs; they are allocated before the lock is taken. */
 struct new_wait {
   struct rill__stream *stream;
   struct rill__event *event;

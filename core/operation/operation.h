@@ -14,8 +14,8 @@
 #include <rill/graph.h>
 #include <string.h>
 
-/* What an operation owns besides its own struct, such as memory that data was copied to. finish: called when the driver
- * has the work that uses it; drop: called when nothing will use it. */
+/* The resources that an operation owns besides its own struct, such as memory that data was copied to. finish: called
+ * when the driver has the work that uses the resources; drop: called when nothing will use them. */
 struct rill__payload {
   void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
   void (*drop)(struct rill__payload *payload);

@@ -154,8 +154,8 @@ void rill__pending_update(struct rill__order *order) {
   }
 }
 
-/* Decides pending findings.  A gate waited only for operations before it opened.  If the host had not seen an operation
- * complete by then, the gate did not wait for that operation. */
+/* Decides pending findings.  A gate can have waited only for operations that were complete before it opened.  If the
+ * host had not seen an operation complete by then, the gate did not wait for that operation. */
 void rill__pending_decide(struct rill__order *order) {
   size_t kept = 0;
   for (size_t i = 0; i < order->pending_count; i++) {

@@ -19,7 +19,7 @@ void rill__trace_events_put(struct rill__event *const *events, size_t count);
  * queries the driver, for up to a second, and creates events. */
 uint64_t rill__trace_base(struct rill__device *device);
 
-/* Creates a new point for each device whose last one is old, which takes some milliseconds at most, and creates events
+/* Creates a new point for each device whose last one is old, which takes a few milliseconds at most, and creates events
  * for devices that have few left.  Called repeatedly by the thread of the trace. */
 void rill__trace_clocks_renew(void);
 

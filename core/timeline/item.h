@@ -1,4 +1,4 @@
-/* One operation of a trace: its name, and writing it (core/timeline/tracks.h). */
+/* Names one operation of a trace, and writes it to the file (core/timeline/tracks.h). */
 #ifndef RILL_CORE_TIMELINE_ITEM_H
 #define RILL_CORE_TIMELINE_ITEM_H
 
@@ -44,7 +44,7 @@ struct rill__trace_item {
   char label[RILL__TRACE_LABEL_BYTES]; /* label of the launch or object; "" if there is none */
 };
 
-/* What has been written of a track so far. */
+/* The state of a track in the file: what the next line depends on. */
 struct rill__trace_line {
   unsigned process;
   uint64_t number;

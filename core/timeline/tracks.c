@@ -17,7 +17,7 @@ enum {
   MANY_PENDING = 8192, /* number of pending operations from which the thread of the trace starts early */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
-  /* number of operations after which a stream is queried again that was idle, or busy */
+  /* number of operations after which an idle stream, or a busy stream, is queried again */
   QUERY_IDLE = 4,
   QUERY_BUSY = 8,
   ARROWS = 4096
@@ -33,7 +33,7 @@ struct track {
   _Atomic uint32_t asking;
   /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
   uint64_t submitted;
-  /* operations for which the driver is not queried, because the last answer is taken to hold for them, and that answer
+  /* number of operations for which the last answer is assumed to hold, so the driver is not queried; and that answer
    */
   _Atomic uint32_t queries_to_skip;
   _Atomic bool was_busy;
@@ -432,7 +432,8 @@ static void harvest_track(struct track *track, bool wait) {
 void rill__trace_harvest(bool wait) {
   if (atomic_load(&pending) == 0) return;
   for (uint32_t i = 0; i < BUCKETS; i++) {
-    /* visits the tracks of a bucket in the order of their numbers, because tracks are added and removed meanwhile */
+    /* visits the tracks of a bucket in the order of their numbers, because other threads add and remove tracks during
+     * the loop */
     uint64_t done = 0;
     for (;;) {
       struct track *next = NULL;

@@ -4,9 +4,10 @@
  * For each operation, the submitting thread takes an unused record, copies the operation's name, and records one timing
  * event after the operation.  The start needs no event of its own if nothing else was submitted to the stream since the
  * operation before and the stream is still executing that operation: the operation then starts where the one before
- * ends.  The driver is queried for that only at some operations, since a query takes as long as a third of a record;
- * the answer is taken to hold for the next ones, unless the stream is known to be idle.  If the stream has become idle
- * meanwhile, the bar begins when the operation was submitted, which is early by the latency of a launch.
+ * ends.  The driver is queried about this only at some operations, because a query takes a third of the time of a
+ * record; its answer is assumed to hold for the next operations, unless the stream is known to be idle.  If the stream
+ * has become idle meanwhile, the bar begins when the operation was submitted, which is early by the latency of a
+ * launch.
  *
  * Invariants
  * - The lock guards the tracks and is never held across a call of a backend: a driver may answer with a fault, which
