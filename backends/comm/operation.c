@@ -35,7 +35,7 @@ static rill_status check_overlap(const struct comm_op *op) {
   if (op->kind == COMM_REDUCE_SCATTER) in_place = dst == src + own;
   if (op->kind == COMM_ALL_TO_ALL) in_place = false;
   COMM_REQUIRE(in_place, RILL_ERROR_INVALID_ARGUMENT,
-               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap, but not as the in-place form does",
+               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap, but not as the in-place form requires",
                (size_t)(dst_end - dst), op->dst, (size_t)(src_end - src), op->src);
   return RILL_OK;
 }
