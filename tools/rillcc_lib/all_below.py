@@ -4,7 +4,7 @@ index and a uniform limit.
 Let t be a thread's index and b a uniform value. `b + t < n` becomes `b + t < n || all_below`, where `all_below` is true
 if the condition holds for the last thread and b + t does not wrap. The condition then holds for all threads, so results
 do not change. However, LLVM emits a second loop, without the condition, for blocks in which `all_below` is true. Masked
-vectors can be several times slower, because not all processors read ahead for them. t may also be t / 32, t % 32, t * 4
+vectors can be several times slower, because not all processors prefetch for them. t may also be t / 32, t % 32, t * 4
 or a sum of these, and the condition may use (b + t) / 32.
 
 If the limit is a small constant, as in `b + t > 0`, most blocks are above it, and the first thread determines whether
@@ -28,7 +28,7 @@ EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV: "SDiv"}
 SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
 ABOVE = {llvm.SLT: llvm.SGE, llvm.SLE: llvm.SGT, llvm.ULT: llvm.UGE, llvm.ULE: llvm.UGT}
-MOST_LOW = 64  # a limit up to this is a lower bound, not the number of elements
+MOST_LOW = 64  # a limit up to this number is a lower bound, not the number of elements
 MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several products stays below 2^31
 
 
@@ -199,8 +199,8 @@ class AllBelow:
         return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
 
     def build_quarter(self, condition, here):
-        """Builds a value that is true if a condition that build_mostly() accepts holds for at least about a quarter of
-        the threads."""
+        """Builds a value that is true if a condition that build_mostly() accepts holds for at least a quarter of the
+        threads, approximately."""
         steps, _, limit, _, value = self.parts(condition)
         least, last, _ = self.build_range(value, here)
         quarter = self.build("LShr", self.build("Sub", last, least), self.m.number(2, self.lib.TypeOf(value)))
