@@ -28,7 +28,7 @@ struct gpus {
   bool has_list;
   uint32_t count;
   uint32_t targets[MOST_GPUS]; /* 100301 is gfx1031 */
-  uint32_t minors[MOST_GPUS];  /* of /dev/dri/renderD128 */
+  uint32_t minors[MOST_GPUS];  /* minor numbers, as in /dev/dri/renderD128 */
 };
 
 static void read_gpus(const char *root, struct gpus *gpus) {
