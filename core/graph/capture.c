@@ -136,6 +136,9 @@ rill_status rill__member_take_foreign(struct rill__capture_member *member, bool 
   return status;
 }
 
+/* Removes all members from the capture and returns them.  The driver's captures of all members end first, while each
+ * member still has its place, because work that other code submitted becomes a node after that place.  A failure there
+ * sets `broken`, which finish_capture reports, so errors are suspended. */
 static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   struct rill__capture_member *const members = capture->members;
   RILL_ASSERT_GRAPHS_LOCKED();
@@ -399,6 +402,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
   if (status == RILL_OK) {
     struct rill__capture *capture = member->capture;
     const bool into = !capture->graph->base.borrowed;
+    /* before finish_capture, which removes the places of the members */
     if (!abort) status = check_joined(capture);
     if (!abort && status == RILL_OK && into && !rill__object_try_ref(&capture->graph->base)) {
       status = rill__fail(RILL_ERROR_CAPTURE_INVALID,

@@ -173,6 +173,8 @@ static rill_status become_captured(struct rill__capture_member *member, struct r
   return RILL_OK;
 }
 
+/* Records the event at the place of the member.  The point is allocated first: once the event is CAPTURED nothing may
+ * fail, because the event would stand for no point. */
 static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
   struct rill__captured_point *point = malloc(sizeof *point);
   if (point == NULL) return rill__capture_no_memory();

@@ -294,6 +294,8 @@ rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct 
   return status;
 }
 
+/* The backend is asked first: if it refuses, the step stays enabled.  `disabled` and the steps change under the lock of
+ * graphs, because threads that have only the lock read them. */
 static rill_status disable_step(struct rill__graph_exec *exec, uint32_t step) {
   struct rill__exec_core *core = rill__core(exec);
   struct rill__operation *empty = NULL;
