@@ -75,7 +75,7 @@ static void end_by_default(int number, siginfo_t *info) {
 }
 
 /* Returns the line for the host call that this thread is running.  If a graph's function was launched on several
- * streams, the line names the last one. */
+ * streams, the line names the one on which its first launch was the latest. */
 static const char *line_of_crash(void) {
   struct rill__host_call_seen call;
   if (guarded_now != NULL) return guarded_now->text;

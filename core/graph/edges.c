@@ -227,7 +227,7 @@ static void sort_found(struct found *found, uint32_t count) {
   if (!rises && !falls) qsort(found, count, sizeof *found, compare_labels);
 }
 
-/* Moves the nodes that one side has found after a node, or before it, in their present order. */
+/* Moves the nodes that one side has found after a node, or before it, in their current order. */
 static void move_found(const struct rill__graph *graph, const struct side *side, struct rill__graph_node *node,
                        bool before) {
   sort_found(side->found, side->count);

@@ -105,7 +105,7 @@ struct rill__attachment {
   struct rill__object *object; /* referenced */
 };
 
-/* What the nodes up to the number `nodes` allocate and free: a hash table by address, in which some entries are
+/* A hash table, by address, of the memory that the nodes up to the number `nodes` allocate and free.  Some entries are
  * empty. */
 struct rill__graph_memory {
   struct {
@@ -205,7 +205,7 @@ void rill__edges_renumber(struct rill__graph *graph);
 
 /* ---- core/graph/removal.c; call these under the lock ---- */
 
-/* Removes the node and its edges.  The caller must drop `operation`, the node's, after it has released the lock. */
+/* Removes the node and its edges.  The caller must drop the node's `operation` after it has released the lock. */
 rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_node *node,
                                struct rill__operation **operation);
 
@@ -248,7 +248,7 @@ const struct rill__attachment *rill__attached_list(const struct rill__object *at
 void rill__exec_claim(struct rill__graph_exec *exec);
 void rill__exec_unclaim(struct rill__graph_exec *exec);
 
-/* Called around a fork: waits for those claims to end, and prevents new ones. */
+/* Called around a fork: waits for the claims that must end before a fork (see above), and prevents new ones. */
 void rill__claims_lock(void);
 void rill__claims_unlock(void);
 void rill__claims_after_fork(void);

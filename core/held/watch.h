@@ -19,7 +19,7 @@
  * - The lock of watches is taken after the lock of held work, and only to change the lists: nothing is called under it.
  *   A backend takes it to wake a watch.
  * - The watcher holds `querying` while it calls a backend.  At process exit `querying` is taken and never released, so
- * no driver is called after its library has been unloaded.
+ *   no driver is called after its library has been unloaded.
  * - The child of a fork has no watches: references that the parent's watches hold are never dropped, and nothing is
  *   notified.
  */

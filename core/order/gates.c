@@ -11,7 +11,7 @@ static void end_gate(struct rill__order *order, struct rill__gate *gate) {
   rill__timeline_drop(order, gate->timeline);
 }
 
-/* Frees memory after many host calls were pending. */
+/* Makes the array of gates smaller after many host calls have been pending at once. */
 static void shrink_gates(struct rill__order *order) {
   enum { FEW = 1024 };
   if (order->gate_room <= FEW || order->gate_count > order->gate_room / 8) return;

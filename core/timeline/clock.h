@@ -4,7 +4,7 @@
 
 #include "core/object/core.h"
 
-/* Return the time since the trace began in ns, and reset that time to zero. */
+/* Return the time in ns since the trace began, and set the beginning to the current time. */
 uint64_t rill__trace_now(void);
 void rill__trace_now_is_zero(void);
 /* Converts a time of CLOCK_MONOTONIC to a time of the trace; 0 if it is before the trace. */
