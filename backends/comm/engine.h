@@ -301,8 +301,8 @@ struct comm_engine {
 
 extern const struct comm_engine rill__comm_nccl, rill__comm_rccl, rill__comm_local;
 
-/* The backend number of the local engine, which ids also use.  Its devices belong to RILL_BACKEND_CPU, and its ranks to
- * one process. */
+/* The backend number of the local engine, which is also used in ids.  Its devices belong to RILL_BACKEND_CPU, and its
+ * ranks to one process. */
 enum { COMM_LOCAL = 16 };
 
 /* ---- streams of the CPU (parts.c) ---- */

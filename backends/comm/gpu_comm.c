@@ -224,8 +224,8 @@ static rill_status poll_error(struct comm *comm) {
 
 static int revoke(void *native) { return api.revoke(native, 0); }
 
-/* Interrupts a blocked submission.  Older versions have no call for this; there abort runs while the submission is
- * still inside the engine. */
+/* Interrupts a blocked submission.  Older versions have no call for this; with them, `abort` runs while the submission
+ * is still inside the engine. */
 static bool interrupt(struct comm *comm) {
   if (api.revoke != NULL) call_with(comm, revoke);
   return api.revoke != NULL;

@@ -78,7 +78,8 @@ static void check_deadlines(void) {
 
 /* ---- the progress thread ---- */
 
-/* Ends a work item; `why` is NULL unless the item was dropped.  Frees the items of its part with the last one. */
+/* Ends a work item; `why` is NULL unless the item was dropped.  Frees all items of a part when the last of them
+ * ends. */
 static void finish(struct local_work *work, const struct comm_error *why) {
   struct comm_part *part = work->part;
   struct local_member *member = local_member_of(work->op.comm);

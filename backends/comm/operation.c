@@ -160,7 +160,7 @@ static rill_status submit_noted(const struct comm_op *ops, size_t count) {
   return status;
 }
 
-/* Submits, with one flight per run of operations that share communicator and stream. */
+/* Submits operations, with one flight for each run of consecutive operations of one communicator and stream. */
 static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   struct comm_flight *flights = NULL;
   rill_status status = RILL_OK;
