@@ -228,8 +228,8 @@ static rill_status synchronize(const struct band *b) {
   return RILL_OK;
 }
 
-/* Runs everything once, to load the kernels and connect the ranks. Then starts the measured run in all ranks
- * together. */
+/* Runs everything once, to load the kernels and connect the ranks. Then starts the measured run in all ranks at the
+ * same time. */
 static rill_status submit(const struct band *b, const uint32_t *own_rows) {
   const size_t bytes = sizeof(uint32_t) * b->width * b->rows;
   TRY(submit_pass(b, 0));

@@ -41,7 +41,7 @@ struct pipeline_result {
 /* Returns the number of tiles of a picture. */
 uint64_t pipeline_tile_count(const struct picture *picture, uint32_t tile);
 
-/* Filters `in` into `out`, which has its size and memory.  Complains when it fails. */
+/* Filters `in` into `out`, which has its size and memory.  Prints an error on failure. */
 bool pipeline_run(const struct pipeline_options *options, const struct picture *in, struct picture *out,
                   struct pipeline_result *result);
 void pipeline_result_free(struct pipeline_result *result);

@@ -8,7 +8,7 @@
 /* The parameters that the demo passes to the filters. For all except the brightness, 256 means 1. */
 enum { FILTER_AMOUNT = 512, FILTER_SATURATION = 352, FILTER_CONTRAST = 300, FILTER_BRIGHTNESS = 6 };
 
-/* Blurs, sharpens and tones a picture into `out`, which has its size and memory.  Complains when it fails. */
+/* Blurs, sharpens and tones a picture into `out`, which has its size and memory.  Prints an error on failure. */
 bool reference_filter(const struct picture *in, struct picture *out);
 
 #endif
