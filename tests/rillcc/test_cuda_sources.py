@@ -166,7 +166,7 @@ class CudaSources(support.TestCase):
             self.check([option % (1, "float4")], "__global__ void k(float4 *x) { x[0].x = 1; }\n", "--target", HOST, *clang)
             self.check([option % (1, "__popc")], "__global__ void k(int *x) { x[0] = __popc(x[1]); }\n", "--target", HOST, *clang)
 
-    def test_names_of_cub(self):
+    def test_names_of_cub_are_explained(self):
         include = "#include <cub/cub.cuh>\n"
         cases = (
             ("", "cub::BlockReduce<int, 64>::TempStorage t; x[0] = sizeof t;", '"cub" requires #include <cub/cub.cuh> and rillcc --cuda-names'),

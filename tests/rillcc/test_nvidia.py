@@ -43,7 +43,7 @@ class Nvidia(support.TestCase):
                 self.assemble(images["80"], "80")
                 self.assemble(images["90"], "90")
 
-    def test_rounding(self):
+    def test_operations_round_as_the_standard_requires(self):
         body = "x[0] = x[1] * x[2] + x[3]; x[4] = x[5] / x[6] + sqrtf(x[7]); y[0] = y[1] * y[2] + sqrt(y[3]) / y[4];"
         text = self.ptx(body)
         for instruction in ("fma.rn.f32", "fma.rn.f64", "div.rn.f32", "div.rn.f64", "sqrt.rn.f32", "sqrt.rn.f64"):
@@ -65,17 +65,17 @@ class Nvidia(support.TestCase):
         self.assertIn("atom.shared.add.u32", text)
         self.assertIn("bar.sync", text)
 
-    def test_hints(self):
+    def test_hints_choose_the_instructions(self):
         text = self.ptx("x[0] = __ldg(x + 1) + __ldcs(x + 2); __stcs(y, __ldcg(y + 1)); __stwt(n, __ldcv(n + 1));")
         for instruction in "ld.global.nc.u32 ld.global.cs.u32 st.global.cs.u64 ld.global.cg.u64 st.global.wt.u32".split():
             self.assertIn(instruction, text)
 
-    def test_bounds_of_launches(self):
+    def test_bounds_of_launches_reach_the_ptx(self):
         text = "RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 4), k, int *n) { n[0] = 1; }\n"
         _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")
         self.assertRegex(images["70"].decode("ascii"), r"\.maxntid 128[^\n]*\n\.minnctapersm 4\n")
 
-    def test_variables(self):
+    def test_variables_are_visible_in_the_ptx(self):
         text = "__constant__ int table[4];\n__device__ float total;\n"
         text += "RILL_KERNEL(k, int i) { if (i) total = static_cast<float>(table[i]); }\n"
         _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")

@@ -111,7 +111,7 @@ class CompileCommands(support.TestCase):
             self.assertEqual((result.returncode, self.read("compile_commands.json")), (1, text))
             self.assertIn("compile_commands.json", result.stderr)
 
-    def test_it_compiles_nothing(self):
+    def test_compile_commands_compiles_nothing(self):
         for arguments in ((), ("a.kernel.cu", "-o", "a.rill.c"), ("a.kernel.cu", "--depfile", "a.d")):
             result = self.rillcc("--compile-commands", "compile_commands.json", *arguments)
             self.assertEqual(result.returncode, 2)

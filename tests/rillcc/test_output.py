@@ -74,7 +74,7 @@ class Output(support.TestCase):
         if CLANG:
             self.compile(source, "--cuda-names", "--target", "hip:gfx90a", "--hipcc", "none")
 
-    def test_plain_kernels(self):
+    def test_plain_kernels_have_their_names_and_types_in_c(self):
         twice = "__global__ void k(int *x) {}\n__global__ void k(float *x) {}\n"
         source = self.write("k.kernel.cu", twice)
         result = self.rillcc("--target", HOST, "-o", "k.rill.c", source)
@@ -87,7 +87,7 @@ class Output(support.TestCase):
         self.assertIn("`by` points to a value of 16 bytes, a `line`.", found)
         self.assertIn("{ by, 16 }", found)
 
-    def test_prefix(self):
+    def test_the_prefix_applies_to_every_name(self):
         c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", "mine_")
         bundle = Bundle(self, c_file, "mine_gate_bundle")
         self.assertEqual(bundle.data.name, b"gate")
@@ -186,7 +186,7 @@ class Output(support.TestCase):
         if tried == 0:
             self.skipTest("no headers of CUDA or HIP that a C++ compiler takes")
 
-    def test_layout_of_types(self):
+    def test_types_have_the_layout_of_cuda(self):
         """rill's vectors are as large and as aligned as CUDA's, by every compiler that is here."""
         text = "#include <rill/device/vectors.h>\n"
         same = "static_assert(sizeof(rill_%s) == sizeof(%s) && alignof(rill_%s) == alignof(%s), \"%s\");\n"
@@ -225,7 +225,7 @@ class Output(support.TestCase):
         command = CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", user, c_file]
         self.assertEqual(self.run_compiler(command), (0, ""))
 
-    def test_struct_parameters(self):
+    def test_kernels_take_structs(self):
         guard = "#ifndef POINT_H\n#define POINT_H\n%s\n#endif\n"
         self.write("point.h", guard % "typedef struct point { short x, y, z; } point;")
         text = '#include <rill/device/kernel.h>\n#include "point.h"\n'
@@ -238,7 +238,7 @@ class Output(support.TestCase):
         user = self.write("user.cc", '#include "%s"\n' % os.path.basename(header))
         self.assertEqual(self.run_compiler(CXX + STRICT_CXX + ["-I", INCLUDE, "-fsyntax-only", user]), (0, ""))
 
-    def test_depfile(self):
+    def test_the_depfile_lists_every_header(self):
         folder = self.path("with space")
         os.mkdir(folder)
         source = self.write("with space/k.kernel.cu", '#include "helper.h"\n' + ONE + "#include <stdlib.h>\n")
@@ -303,7 +303,7 @@ class Errors(support.TestCase):
     def kernel(self, text):
         return "#include <rill/device/kernel.h>\n\n" + text
 
-    def test_parameters(self):
+    def test_invalid_parameters_are_refused(self):
         cases = (
             ("int &n", "a kernel cannot take a reference"),
             ("rill_atomic_probe s", "its type is not trivially copyable"),
@@ -319,7 +319,7 @@ class Errors(support.TestCase):
                 text = self.kernel("RILL_KERNEL(k, %s) {}\n" % parameters)
                 self.refused(text, r"k\.kernel\.cu:3:\d+: (error|note): (?s:.*)rillcc: k\.kernel\.cu: \S+ cannot compile it")
 
-    def test_form(self):
+    def test_malformed_kernels_are_refused(self):
         at = r"(?s)k\.kernel\.cu:3:\d+: (error|note): .*"
         self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: there is no kernel in it")
         template = self.kernel("template <class T> __global__ void k(T *x) { x[0] = 1; }\n")
@@ -443,7 +443,7 @@ class Errors(support.TestCase):
         text = ONE + condition + "RILL_KERNEL(only_here) {}\n#endif\n"
         self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v", *ONE_OF_EACH)
 
-    def test_targets(self):
+    def test_unknown_targets_are_refused(self):
         cases = [("metal", "the backends are cuda, hip and cpu"), ("cpu:z80", '"z80" is not one of')]
         if NVCC or CUDA_CLANG:
             cases.append(("cuda:90", '"90" is not sm_NN'))
@@ -456,7 +456,7 @@ class Errors(support.TestCase):
         self.refused(ONE, reason % ("nvcc", "nvcc"), "--target", "cuda", **nothing)
         self.refused(ONE, reason % ("hipcc", "hipcc"), "--target", "hip", **nothing)
 
-    def test_list_of_targets(self):
+    def test_targets_and_compilers_are_listed(self):
         result = self.rillcc("--list-targets")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         *lines, form = (line for line in result.stdout.splitlines() if not line.startswith("no target for "))
@@ -501,18 +501,18 @@ class Errors(support.TestCase):
             self.assertEqual("\ncuda:ptx_70" in "\n" + said.stdout, found, said)
             self.assertIn("no target for hip: ", said.stdout)
 
-    def test_version(self):
+    def test_the_version_is_printed(self):
         result = self.rillcc("--version")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         with open(os.path.join(support.ROOT, "meson.build"), encoding="utf-8") as file:
             self.assertEqual(result.stdout, "rillcc %s\n" % re.findall(r"version: '([\d.]+)'", file.read())[0])
 
-    def test_compilers(self):
+    def test_missing_compilers_are_reported(self):
         self.refused(ONE, "program not found: nowhere-c", RILL_CXX="nowhere-c++")
         self.refused(ONE, "program not found: nowhere-nvcc", RILL_NVCC="nowhere-nvcc")
         self.refused(ONE, "false does not work", "--cxx", "false")
 
-    def test_files(self):
+    def test_errors_of_files_are_reported(self):
         result = self.rillcc("-o", "k.c", "nowhere.kernel.cu")
         self.assertEqual((result.returncode, result.stderr), (1, "rillcc: nowhere.kernel.cu: no such file\n"))
         source = self.write("k.kernel.cu", ONE)
