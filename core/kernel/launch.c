@@ -22,7 +22,7 @@
 
 static const char axes[] = { 'x', 'y', 'z' };
 
-enum { MAX_ARGS = 1024 }; /* rill's own limit; drivers limit the bytes: to 4 KiB, and to 32764 since CUDA 12.1 */
+enum { MAX_ARGS = 1024 }; /* rill's own limit; drivers limit the bytes: older ones to 4 KiB, newer ones to 32764 */
 enum { FEW_ARGS = 15 };   /* room that every launch has for arguments */
 
 static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__kernel *kernel, const char *what,

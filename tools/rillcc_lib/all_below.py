@@ -4,7 +4,7 @@ index and a uniform limit.
 Let t be a thread's index and b a uniform value. `b + t < n` becomes `b + t < n || all_below`, where `all_below` is true
 if the condition holds for the last thread and b + t does not wrap. The condition then holds for all threads, so results
 do not change. However, LLVM emits a second loop, without the condition, for blocks in which `all_below` is true. Masked
-vectors can be several times slower, because not all processors prefetch for them. t may also be t / 32, t % 32, t * 4
+vectors can be several times slower, because not all processors read ahead for them. t may also be t / 32, t % 32, t * 4
 or a sum of these, and the condition may use (b + t) / 32.
 
 If the limit is a small constant, as in `b + t > 0`, most blocks are above it, and the first thread determines whether

@@ -41,7 +41,7 @@ ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynam
 # With --debug a kernel's variables stay in memory, and threads run one by one.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
 # A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, in an order in
-# which processors do not prefetch. Kernels are so long that LLVM would not emit the second loop of
+# which processors do not read ahead. Kernels are so long that LLVM would not emit the second loop of
 # rillcc_lib/all_below.py with its usual threshold.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
 # An undefined symbol is an error now, not only when the image is loaded. The C++ library is linked only if kernels use
