@@ -146,7 +146,8 @@ void imports(rill::device device) {
     const std::weak_ptr<int> alive = counter;
     CHECK(begin != nullptr && end != nullptr && destroy != nullptr && begin(native, 2) == 0);
     CHECK(MUST(stream.is_capturing()));
-    FAILS(stream.host_call([kept = std::move(counter)] { (*kept)++; }), RILL_ERROR_UNSUPPORTED, "other code captures");
+    FAILS(stream.host_call([kept = std::move(counter)] { (*kept)++; }), RILL_ERROR_UNSUPPORTED,
+          "other code is capturing");
     CHECK(alive.expired());
     MUST(stream.host_call([] {}));
     CHECK(end(native, &graph) == 0 && graph != nullptr && destroy(graph) == 0);

@@ -154,7 +154,7 @@ class Trace(ToolTest):
         self.write("bad.json", b'[\n{"ph":"X"')
         self.assertEqual(self.run_tool("trace", "-o", "bad.json", "--summary").returncode, 0)  # a file cut at once
         self.write("bad.json", b'{"a": 1}')
-        self.fail_with(1, "bad.json is not a timeline", "trace", "-o", "bad.json", "--summary")
+        self.fail_with(1, "bad.json is not a rill timeline", "trace", "-o", "bad.json", "--summary")
 
     def test_one_stream_is_a_limit(self):
         text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 1, 100, 100))
