@@ -40,7 +40,7 @@ class Mpi(unittest.TestCase):
                 self.assertEqual(status, 0)
             return status
 
-    def test_communicator_of_the_program(self):
+    def test_the_communicator_of_the_program_can_be_used(self):
         answers = {
             "half": (4, "^right$"),
             "another": (4, '"another MPI".*INVALID_ARGUMENT'),
@@ -79,7 +79,7 @@ class Mpi(unittest.TestCase):
             self.case("injected_count", {"count": (4, other), "next": (4, "^right$")}, RILL_CHECK=checks,
                       RILL_FAULT="comm_count@2:1=-3")
 
-    def test_stream_that_failed_before(self):
+    def test_earlier_failed_work_is_reported(self):
         status, said, output = run("fail_before")
         with self.subTest(output=output):
             self.assertEqual(status, 0)
@@ -95,7 +95,7 @@ class Mpi(unittest.TestCase):
             refused = rf"receive of rank 1 of 4 from rank 0 \(operation 1\) of {received} does not match what rank 0 sent: {sent}"
             self.case(case, {"stream": (1, refused), "comm": (1, refused + ".*INVALID_ARGUMENT"), "written": (0, "")})
 
-    def test_message_and_collective_operation(self):
+    def test_a_message_matches_no_collective_operation(self):
         for case, message in (("send_for_all_reduce", "send of rank 1 of 4 to rank 2"),
                               ("receive_for_all_reduce", "receive of rank 1 of 4 from rank 2")):
             says = message + r" \(operation 1\) does not match all_reduce of rank 2 of 4 \(operation 1\)"
@@ -105,7 +105,7 @@ class Mpi(unittest.TestCase):
         says = r"receive of rank 1 of 4 from rank 0 \(operation 1\) of 4 elements.* sent: 0 elements"
         self.case("empty_message", {"comm": (4, says)}, RILL_CHECK="comm")
 
-    def test_reduction_of_another_count(self):
+    def test_another_count_of_a_reduction_is_refused(self):
         for case, count in ("reduce_less", 131072), ("reduce_more", 524288), ("reduce_nothing", 0):
             other = (rf"all_reduce of rank 1 of 4 \(operation 1\) of {count} elements? of int32, sum does not match "
                      r"all_reduce of rank 0 of 4 \(operation 1\) of 262144 elements.*INVALID_ARGUMENT")
@@ -134,7 +134,7 @@ class Mpi(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertRegex(output, r"librill_comm_mpi\.so\.0: file too short; install libopenmpi-dev or libmpich-dev.*UNSUPPORTED")
 
-    def test_engine_of_another_mpi(self):
+    def test_an_engine_for_another_mpi_is_refused(self):
         if other_engine == "":
             self.skipTest("one MPI is here")
         status, _, output = run("own_communicator", 1, RILL_COMM_MPI=other_engine)

@@ -170,7 +170,7 @@ class Amd(support.TestCase):
             self.assertEqual(result.returncode, 1)
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_source_of_both_vendors(self):
+    def test_a_source_may_include_headers_of_both_vendors(self):
         text = "#ifdef __HIPCC__\n#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n#else\n#include <cuda.h>\n#endif\n"
         text += "__global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }\n"
         source = self.write("k.cu", text)

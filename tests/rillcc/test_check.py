@@ -134,7 +134,7 @@ class Checks(support.TestCase):
                 found = self.run_one(name, block, 8 * threads, *values)
                 self.assertRegex(found, r"^$| threads reach: thread \(\d+, \d+, \d+\) has ended before$")
 
-    def test_line_in_a_function(self):
+    def test_a_mistake_in_a_function_names_its_line(self):
         self.build(HEAD + kernel("k", "store(&s[t / 2], x[t]);"))
         self.assertRegex(self.find("k"), r"k\.kernel\.cu:3: .* writes what thread \(0, 0, 0\) writes at .*k\.kernel\.cu:3,")
 

@@ -157,7 +157,7 @@ class HostMath(differential.Differential):
         x, y = ((ctypes.c_double * len(column))(*column) for column in self.pairs("d", 50000))
         self.check([name for name in names if name in TWO], ctypes.c_double, x, y)
 
-    def test_numbers_of_16_bits(self):
+    def test_numbers_of_16_bits_are_rounded_once(self):
         """a * b + c is rounded once, also where a float, or a double, of the sum is just the middle of two numbers."""
         text, formats = "#include <rill/device/cuda_names.h>\n", {"__half": (10, 15), "__nv_bfloat16": (7, 127)}
         for name in formats:

@@ -132,17 +132,17 @@ class Images(support.TestCase):
 
     @support.long
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_the_whole_dialect_without_hip_headers(self):
+    def test_the_whole_dialect_needs_no_hip_headers(self):
         self.conformance_kernels("--target", "hip:gfx906,gfx1030", RILL_HIPCC="none")
 
     @support.long
     @unittest.skipUnless(HIPCC, "no hipcc")
-    def test_the_whole_dialect_for_another_processor(self):
+    def test_the_whole_dialect_compiles_for_another_processor(self):
         self.conformance_kernels("--target", "hip:gfx906")
 
     @support.long
     @unittest.skipUnless(shutil.which("clang++"), "no clang++")
-    def test_the_whole_dialect_by_another_host_compiler(self):
+    def test_the_whole_dialect_compiles_with_another_host_compiler(self):
         self.conformance_kernels("--target", HOST, "--cxx", "clang++")
 
 

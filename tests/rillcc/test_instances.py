@@ -96,7 +96,7 @@ class Lists(support.TestCase):
         super().setUp()
         self.source = self.write("k.kernel.cu", SOURCE)
 
-    def test_the_kernels_of_a_list_for_every_target(self):
+    def test_every_target_has_the_kernels_of_a_list(self):
         self.write("list.txt", LIST.replace("two<int>(*)", "static_cast<void (*)(int *)>(two<int>)"))
         environments: list = [{}, {"RILL_NVCC": "none", "RILL_HIPCC": "none"}]
         for environment in environments:
@@ -256,7 +256,7 @@ class Objects(support.TestCase):
         self.assertNotIn("Traceback", result.stderr)
 
     @unittest.skipUnless("RILL_LIBRARY" in os.environ, "RILL_LIBRARY names no librill.so")
-    def test_the_example_of_the_documents(self):
+    def test_the_example_of_the_documents_works(self):
         with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             section = file.read().partition("### Instances that a program launches")[2].partition("\n### ")[0]
         kernel, program, commands = re.findall(r"```(?:c\+\+|sh)\n(.*?)```", section, re.DOTALL)
@@ -321,7 +321,7 @@ class Objects(support.TestCase):
             file.write(b"nonsense  ")
         self.refused(r"usual\.a: this archive cannot be read", "--instances-of", "usual.a")
 
-    def test_templates_of_other_sources(self):
+    def test_templates_of_other_sources_are_left_out(self):
         """Templates of another source, and instances that one of the files defines."""
         program = '#include "k.rill.h"\ntemplate <class T> rill_kernel_ref *rill_instance_other();\n'
         program += "int main() { const rill_launch l = rill_launch_1d(1, 1); int n; return rill_instance_other<int>() == nullptr"
@@ -342,7 +342,7 @@ class Objects(support.TestCase):
         self.assertEqual(self.launched(), "_Z5scaleIdLi5EEvPT_9rill_half: 8 2\n")
         self.refused("k.kernel.cu: no object refers to", "--instances-of", "program.o", "--prefix", "other_")
 
-    def test_arguments_without_a_name(self):
+    def test_arguments_without_a_name_are_refused(self):
         program = '#include "k.rill.h"\nint main() {\n  const rill_launch l = rill_launch_1d(1, 1);\n  auto by = [](int i) { return i; };\n'
         program += "  return scale_launch<decltype(by), 1>({}, &l, nullptr) != RILL_OK;\n}\n"
         self.build(SCALE, program, for_program=["-w"])  # of which compilers warn
@@ -368,7 +368,7 @@ class Objects(support.TestCase):
         self.compile_program(CXX, "-flto")
         self.refused(r"program\.o: it (is no ELF object|has no code).* compiled with -flto", "--instances-of", "program.o")
 
-    def test_templates_without_a_launch_function(self):
+    def test_templates_without_a_launch_function_are_explained(self):
         self.build()
         header = self.read("k.rill.h")
         self.assertIn("/* `moded`: no launch function, since Mode M has a type that no header declares here", header)

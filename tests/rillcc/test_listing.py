@@ -25,7 +25,7 @@ class Listing(support.TestCase):
     def build(self, *command):
         self.assertEqual(self.run_compiler(CC + STRICT_C + ["-I", INCLUDE, *command]), (0, ""))
 
-    def test_the_same_in_every_form(self):
+    def test_every_form_of_a_bundle_is_listed_alike(self):
         c_file, _ = self.compile(SOURCES["gate"])
         text = self.listed(c_file)
         bundle = Bundle(self, c_file, "gate_bundle")
@@ -58,7 +58,7 @@ class Listing(support.TestCase):
         lines = self.listed(self.path("k.o")).splitlines()
         self.assertEqual(lines[2:], ["  kernel move(by: 4, n: 8, all: 8, b: 1)", "  kernel nothing()"])
 
-    def test_two_bundles_in_one_library(self):
+    def test_two_bundles_in_one_library_are_listed(self):
         files = []
         for name in ("gate", "basic"):
             c_file, _ = self.compile(SOURCES[name], "--target", HOST)

@@ -29,7 +29,7 @@ class Nvidia(support.TestCase):
         self.assemble(images["70"], "75")
         return images["70"].decode("ascii")
 
-    def test_sources_of_this_project(self):
+    def test_sources_of_this_project_compile(self):
         sources = sorted(glob.glob(os.path.join(KERNELS, "*.cu")) + glob.glob(os.path.join(CONFORMANCE, "*.cu")))
         for source in sources if support.LONG else sources[::8]:
             with self.subTest(source=os.path.relpath(source, ROOT)):
@@ -51,7 +51,7 @@ class Nvidia(support.TestCase):
         self.assertNotRegex(text, r"\.(ftz|approx|full)\b")
         self.assertNotIn("fma.", self.ptx(body, "--fp-contract", "off"))
 
-    def test_scopes_of_atomic_functions(self):
+    def test_atomic_functions_have_their_scopes(self):
         names = "Add Exch Min Max And Or Xor".split()
         calls = "".join("atomic%s%%s(n, 1); " % name for name in names) + "atomicCAS%s(n, 1, 2); "
         floats = "atomicAdd%s(x, 1.0f); atomicAdd%s(y, 1.0); atomicInc%s(reinterpret_cast<unsigned *>(n), 3u);"
@@ -60,7 +60,7 @@ class Nvidia(support.TestCase):
             text = self.ptx((calls + floats).replace("%s", suffix))
             self.assertEqual(len(re.findall(found, text)), count, suffix)
 
-    def test_atomic_functions_of_shared_memory(self):
+    def test_atomic_functions_work_in_shared_memory(self):
         text = self.ptx("__shared__ int s[2]; s[threadIdx.x] = 0; __syncthreads(); atomicAdd(s, 1); n[0] = s[0];")
         self.assertIn("atom.shared.add.u32", text)
         self.assertIn("bar.sync", text)
@@ -82,7 +82,7 @@ class Nvidia(support.TestCase):
         for line in (r"\.visible \.const \.align 4 \.b8 table\[16\]", r"\.visible \.global \.align 4 \.f32 total\b"):
             self.assertRegex(images["70"].decode("ascii"), line)
 
-    def test_the_same_beside_a_toolkit(self):
+    def test_a_toolkit_does_not_change_the_image(self):
         source = self.write("k.kernel.cu", support.ONE)
         made = []
         for home in ("/nonexistent", os.path.dirname(os.path.dirname(PTXAS or "/usr/bin/x"))):
@@ -121,7 +121,7 @@ class Nvidia(support.TestCase):
         self.assertNotIn("cuda:ptx_70", images("-DTWO=2", **nothing))
         self.assertIn("cuda:ptx_70", images(**nothing))
 
-    def test_targets_that_clang_lacks(self):
+    def test_targets_that_clang_lacks_are_refused(self):
         source = self.write("k.kernel.cu", support.ONE)
         for target in ("sm_60", "ptx_61"):
             result = self.rillcc("-o", "k.c", "--target", "cuda:" + target, source, **WITHOUT_NVCC)

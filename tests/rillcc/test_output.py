@@ -99,7 +99,7 @@ class Output(support.TestCase):
         free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_stream_launch_typed", "rill_bundle"}
         self.assertEqual([name for name in names if not name.startswith("mine_") and name not in free], [])
 
-    def test_two_bundles_in_one_program(self):
+    def test_one_program_may_have_two_bundles(self):
         sources = []
         for prefix in ("", "other_"):
             c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", prefix)
@@ -126,7 +126,7 @@ class Output(support.TestCase):
         source = self.write("k.kernel.cu", STRUCTS + "__global__ void k(%s) {}\n" % parameters)
         return self.compile(source, "--cuda-names", "--target", HOST, *arguments)
 
-    def test_types_of_the_launch_function(self):
+    def test_launch_functions_have_the_types_of_the_source(self):
         for arguments in ((), ("--clang", "none")):
             with self.subTest(arguments=arguments):
                 _, header = self.typed(*arguments)
@@ -143,7 +143,7 @@ class Output(support.TestCase):
         found = " ".join(self.read(header).split())
         self.assertIn("*launch, struct float4 *x, const rill_uint3 *y, rill_dim3 z) {", found)
 
-    def test_types_beside_those_of_the_program(self):
+    def test_generated_types_fit_those_of_the_program(self):
         """In C and C++: the program's own structs before the header and after it, and what does not fit is refused."""
         c_file, _ = self.typed()
         own = "struct point { float x, y; };\nunion both { int i; float f; };\n"
@@ -166,7 +166,7 @@ class Output(support.TestCase):
         self.typed()
         self.assertEqual(self.run_compiler(CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", c_file]), (0, ""))
 
-    def test_types_beside_those_of_vendors(self):
+    def test_generated_types_fit_those_of_vendors(self):
         """Includes the headers of CUDA and HIP that are here, before rillcc's header and after it."""
         self.typed()
         own, user, tried = '#include "out.rill.h"\n', self.path("user.cc"), 0
@@ -263,7 +263,7 @@ class Output(support.TestCase):
         self.assertEqual(Bundle(self, c_file, "k_bundle").kernels, {"named": [("x", 8)]})
 
     @support.long
-    def test_same_input_same_output(self):
+    def test_the_same_input_gives_the_same_output(self):
         outputs = []
         for name in ("a", "b"):
             os.mkdir(self.path(name))
@@ -438,7 +438,7 @@ class Errors(support.TestCase):
         self.compile(self.write("k.kernel.cu", "__global__ void k(float *x) { x[threadIdx.x] = 1; }\n"), *ONE_OF_EACH)
 
     @unittest.skipUnless(NVCC or HIPCC or CLANG, "no GPU compiler")
-    def test_kernel_missing_from_an_image(self):
+    def test_a_kernel_missing_from_an_image_is_named(self):
         condition = "#if !defined(__CUDACC__) && !defined(__HIP__)\n"
         text = ONE + condition + "RILL_KERNEL(only_here) {}\n#endif\n"
         self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v", *ONE_OF_EACH)

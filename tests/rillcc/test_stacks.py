@@ -106,7 +106,7 @@ class Stacks(support.TestCase):
                 self.within(found["taken"], 120000)
                 self.within(found["table"], 120000)
 
-    def test_handlers_that_name_their_table(self):
+    def test_handlers_that_name_their_table_are_no_recursion(self):
         """Names that lead back to a function without a call to it are no recursion."""
         text = "typedef int (*call)(const int *, int);\nextern call const volatile table[2];\n"
         text += function("first", "return table[1] != nullptr ? x[0] : n;") + function("second", "return x[n];")
@@ -150,14 +150,14 @@ class Stacks(support.TestCase):
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["k"], 0)
 
-    def test_recursion_that_no_kernel_comes_to(self):
+    def test_recursion_that_no_kernel_reaches_is_accepted(self):
         body = "volatile int v = x[n]; return n == 0 ? v : alone(x, n - 1) + v;"
         text = function("alone", body).replace("__attribute__((", "__attribute__((used, ") + SMALL
         for cxx in COMPILERS:
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["small"], 0)
 
-    def test_a_compiler_without_stack_sizes(self):
+    def test_a_compiler_without_stack_sizes_gives_no_table(self):
         self.assertNotIn("rill_cpu_stacks", stacks.table([], "\t.text\nf:\n\tret\n", ""))
 
 

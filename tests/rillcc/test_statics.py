@@ -127,7 +127,7 @@ class Statics(support.TestCase):
         said = self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).stderr
         self.assertRegex(said, r"look_up\.cu:3:\d+: error")
 
-    def test_the_same_every_time(self):
+    def test_every_run_writes_the_same_file(self):
         made = []
         for _ in range(2):
             self.compile(self.source, "--cuda-names", *support.ONE_OF_EACH)

@@ -41,7 +41,7 @@ class Bench(ToolTest):
     def test_only_chosen_sections_are_printed(self):
         self.assertEqual(list(self.sections("stream", "layer", "--device", "cpu")), ["layer", "stream"])
 
-    def test_beside_the_drivers_own_calls(self):
+    def test_calls_are_compared_with_the_drivers_own(self):
         for name, folder in (("cuda:0", NULL_CUDA), ("hip:0", NULL_HIP)):
             if folder:
                 layer = self.sections("layer", "--device", name, LD_LIBRARY_PATH=folder)["layer"]
@@ -70,7 +70,7 @@ class Bench(ToolTest):
         self.assertTrue(text.endswith("\n  left out: this backend has no other device\n"), text)
         self.assertNotIn("\x1b", text)
 
-    def test_a_call_that_fails(self):
+    def test_a_call_that_fails_is_reported(self):
         if NULL_CUDA:
             for call, what in (("cuLaunchKernel", "launch"), ("cuMemcpyHtoDAsync", "copy"), ("cuGraphLaunch", "graph")):
                 done = self.run_tool("bench", "--quick", "--device", "cuda:0", LD_LIBRARY_PATH=CUDA,

@@ -21,7 +21,7 @@ class Commands(ToolTest):
         for word in ("info", "--topology", "--json", "doctor", "bench", "--quick", "demo", "trace", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
             self.assertIn(word, text)
 
-    def test_help_of_each_command(self):
+    def test_each_command_has_help(self):
         text = self.succeed("help")
         self.assertEqual(self.succeed("-h"), text)
         commands = re.findall(r"^usage: rill ([\w |]+) \| help ", text)[0].split(" | ")
@@ -79,7 +79,7 @@ class Commands(ToolTest):
     def test_an_unknown_command_is_refused(self):
         self.fail_with(2, 'unknown command "fly"', "fly")
 
-    def test_info_of_one_device(self):
+    def test_info_shows_one_device(self):
         text = self.succeed("info", "cpu")
         self.assertRegex(text, r"^cpu  \S")
         self.assertRegex(text, r"(?m)^  numa node +-$")

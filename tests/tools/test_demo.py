@@ -37,7 +37,7 @@ class FilterTest(ToolTest):
 
 
 class Demo(FilterTest):
-    def test_picture_of_its_own(self):
+    def test_the_installed_picture_is_the_default(self):
         text = self.succeed("demo", "--device", "cpu")
         self.assertIn("equals that of the plain C filter in every byte", text)
         self.assertIn("1024 x 768", text)
@@ -97,7 +97,7 @@ class Kinds(FilterTest):
     def test_rgb_is_read(self):
         self.kind(png.RGB, 8, lambda p: [*p, 255])
 
-    def test_rgb_with_a_transparent_color(self):
+    def test_rgb_with_a_transparent_color_is_read(self):
         first = pattern(23, 18, 3)[0][:3]
         extra = png.chunk(b"tRNS", struct.pack(">HHH", *first))
         self.kind(png.RGB, 8, lambda p: [*p, 0 if p == first else 255], extra=extra)
@@ -233,7 +233,7 @@ class BadInput(ToolTest):
             self.write("big.png", png.SIGNATURE + png.header(width, height) + png.chunk(b"IEND", b""))
             self.refuse(f"too large: {width} x {height}", "big.png")
 
-    def test_large_claim_with_little_after_it(self):
+    def test_a_large_size_with_little_data_is_refused(self):
         body = png.header(8000, 8000, color=png.GRAY) + png.chunk(b"IDAT", b"\x78\x9c") + png.chunk(b"IEND", b"")
         self.write("claim.png", png.SIGNATURE + body)
         self.refuse("claim.png is not a complete PNG file", "claim.png")
@@ -243,7 +243,7 @@ class BadInput(ToolTest):
         self.write("wide.png", png.encode(20000, 210, rows, 1, png.GRAY))
         self.refuse("would have 17500 tiles, and the limit is 16384: choose a larger --tile", "wide.png", "--tile", "16")
 
-    def test_first_bytes_of_a_png_without_its_header(self):
+    def test_a_signature_without_a_header_is_refused(self):
         self.write("odd.png", png.SIGNATURE + png.chunk(b"IDAT", bytes(40)))
         self.refuse("damaged: its header is missing", "odd.png")
 
@@ -289,7 +289,7 @@ class BadOutput(ToolTest):
         self.refuse("No space left", "-o", "out.png", "--timeline", "/dev/full")
         self.assertEqual(self.read("out.png"), b"old")
 
-    def test_over_its_own_input(self):
+    def test_the_input_is_not_overwritten(self):
         os.link(self.path("in.png"), self.path("other.png"))
         before = self.read("in.png")
         for arguments in (("-o", "in.png"), ("-o", "./in.png"), ("-o", "other.png"), ("--timeline", "in.png")):
@@ -330,12 +330,12 @@ class BadUse(ToolTest):
         for name in ("x.svg", "x.SVG", "x.jpg", "x.Jpeg"):
             self.refuse(f'a PNG file, .* not by -o "{name}"', "-o", name)
 
-    def test_values_after_an_equals_sign(self):
+    def test_values_may_follow_an_equals_sign(self):
         self.write("in.png", rgba(40, 40))
         self.assertIn("9", self.succeed("demo", "in.png", "--device=cpu", "--tile=16", "--output=out.png"))
         self.assertEqual(png.decode(self.read("out.png"))[:2], (40, 40))
 
-    def test_name_that_looks_like_an_option(self):
+    def test_a_name_may_look_like_an_option(self):
         self.fail_with(1, "cannot open -x.png", "demo", "--device", "cpu", "--", "-x.png")
 
     def test_an_unknown_device_is_refused(self):

@@ -132,7 +132,7 @@ class Cuda(DoctorTest):
         found = self.look("cuda", 0, **self.variables, **{"RILL_FAKE_CUDA_DEVICES": "0"})
         self.assertEqual(found["devices"]["what"], "no NVIDIA GPU in this machine")
 
-    def test_another_card_of_the_vendor(self):
+    def test_another_card_of_the_vendor_is_ignored(self):
         shutil.rmtree(self.path("root/proc"))
         self.add("/sys/bus/pci/devices/0000:01:00.0/class", "0x040300\n")  # sound
         self.look("cuda", 0, **{**self.variables, **self.none})
@@ -152,7 +152,7 @@ class Cuda(DoctorTest):
             self.fails("device_file_missing", f"/dev/{name} is missing", "sudo nvidia-modprobe -c 0 -u", **self.none)
             self.add("/dev/" + name)
 
-    def test_container_without_device_files(self):
+    def test_a_container_without_device_files_is_found(self):
         self.remove("/dev/nvidiactl")
         self.add("/.dockerenv")
         self.fails("device_file_missing", "it was not passed to this container", "docker run --gpus all", **self.none)
@@ -183,7 +183,7 @@ class Cuda(DoctorTest):
         self.fails("library_stub", "/stubs/libcuda.so.1 is a stub", "grep -v stubs", RILL_FAKE_INIT="34",
                    LD_LIBRARY_PATH=self.copied("stubs/libcuda.so.1", None))
 
-    def test_library_of_another_driver(self):
+    def test_a_library_of_another_driver_is_found(self):
         folder = self.copied("lib/libcuda.so.535.54.03", "libcuda.so.1")
         for code in ("803", "999"):
             self.fails("driver_versions", "belongs to driver 535.54.03, but the kernel module has version 535.104.05", "sudo reboot",
@@ -211,7 +211,7 @@ class Cuda(DoctorTest):
         self.assertIn('1 devices of 2, because CUDA_VISIBLE_DEVICES is "0"; ', found["devices"]["what"])
         self.assertEqual(list(found), ["devices"])
 
-    def test_a_gpu_that_the_driver_lost(self):
+    def test_a_gpu_that_the_driver_lost_is_found(self):
         self.add("/proc/driver/nvidia/gpus/0000:02:00.0/information")
         self.warns("devices_missing", "the kernel lists 2 GPUs, but the driver finds only 1", "dmesg")
 
@@ -223,7 +223,7 @@ class Cuda(DoctorTest):
                    RILL_FAKE_FAIL="cuDevicePrimaryCtxRetain:1+:46")
         self.fails("device_use", "other processes use its memory", "nvidia-smi", RILL_FAKE_FAIL="cuMemAlloc:1+:2")
 
-    def test_compiler_newer_than_the_driver(self):
+    def test_a_compiler_newer_than_the_driver_is_found(self):
         both = f"{CUDA}:{NVRTC}"
         self.warns("compiler_version", "belongs to CUDA 13.0, but the driver to CUDA 12.4", "cuda-drivers", LD_LIBRARY_PATH=both,
                    RILL_FAKE_VERSION="12040")
@@ -257,7 +257,7 @@ class Hip(DoctorTest):
         shutil.rmtree(self.path("root/sys/module"))
         self.fails("kernel_driver", "is not loaded", "sudo modprobe amdgpu", **self.none)
 
-    def test_driver_without_a_list(self):
+    def test_a_driver_without_a_list_is_found(self):
         shutil.rmtree(self.path("root/sys/class"))
         self.fails("kernel_list", "offers no GPU to ROCm", "dmesg", **self.none)
 
@@ -279,11 +279,11 @@ class Hip(DoctorTest):
         self.add("/.dockerenv")
         self.assertEqual(self.as_nobody("/dev/dri/renderD128", 44)["command"], "docker run --group-add 44 ...")
 
-    def test_a_second_gpu_without_permission(self):
+    def test_a_second_gpu_without_permission_is_found(self):
         self.add(f"{KFD}/2/properties", "simd_count 80\ngfx_target_version 90010\ndrm_render_minor 129\n")
         self.fails("device_file_missing", "/dev/dri/renderD129 is missing", "dmesg")
 
-    def test_no_gpu_in_the_list(self):
+    def test_an_empty_list_of_gpus_is_found(self):
         self.add(f"{KFD}/1/properties", "simd_count 0\n")
         self.fails("kernel_list", "the kernel lists no GPU", "dmesg", **self.none)
 
@@ -312,7 +312,7 @@ class Hip(DoctorTest):
         self.fails("override", 'HSA_OVERRIDE_GFX_VERSION is "10.3.0"', "unset HSA_OVERRIDE_GFX_VERSION", **self.none,
                    HSA_OVERRIDE_GFX_VERSION="10.3.0")
 
-    def test_rocm_path_of_another_version(self):
+    def test_a_rocm_path_of_another_version_is_found(self):
         os.makedirs(self.path("rocm-6/lib"))
         os.makedirs(self.path("rocm-7/lib"))
         shutil.copy(os.path.join(HIP, "libamdhip64.so.7"), self.path("rocm-7/lib/libamdhip64.so.7"))
@@ -328,7 +328,7 @@ class Hip(DoctorTest):
         found = self.look("hip", 0, RILL_FAKE_DEVICES="2", LD_LIBRARY_PATH=f"{HIP}:{RCCL}")
         self.assertEqual(list(found), ["devices"])
 
-    def test_rccl_of_another_version(self):
+    def test_an_rccl_of_another_version_is_found(self):
         self.needs_rill_comm()
         self.warns("communication_version", "libamdhip64.so.6", "sudo apt install rccl",
                    LD_LIBRARY_PATH=f"{HIP}:{OLD_RCCL}:{OLD_HIP}")
@@ -351,7 +351,7 @@ class Rest(DoctorTest):
         os.chmod(self.path("mpirun"), 0o755)
         return {"PATH": self.folder + ":" + os.environ["PATH"]}
 
-    def test_an_engine_for_another_mpi(self):
+    def test_an_engine_for_another_mpi_is_found(self):
         texts = {"Open MPI": "mpirun (Open MPI) 4.1.4", "MPICH": "HYDRA build details:"}
         found = self.look("mpi", 0, **self.mpirun("something else"))
         if "engine" not in found or "without rill_comm" in found["engine"]["what"]:

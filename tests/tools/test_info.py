@@ -22,7 +22,7 @@ class Info(ToolTest):
             self.assertEqual(device["pci_bus_id"], place)
             self.assertRegex(device["uuid"], "^[0-9a-f]{32}$")
 
-    def test_a_feature_that_a_driver_lacks(self):
+    def test_a_feature_that_a_driver_lacks_is_explained(self):
         peer = {"supported": True, "why": None}
         self.assertEqual(self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2")["features"]["peer"], peer)
         lacking = self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")["features"]["peer"]

@@ -121,7 +121,7 @@ class Completion(unittest.TestCase):
             self.assertEqual(self.complete(line), [], line)
         self.assertEqual(self.complete("rill demo --tile "), ["compopt +o default"])
 
-    def test_a_program_to_trace(self):
+    def test_programs_to_trace_are_completed(self):
         self.assertIn("ls", self.complete("rill trace l"))
         self.assertIn("ls", self.complete("rill trace --summary -o t.json l"))
 

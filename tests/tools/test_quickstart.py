@@ -121,7 +121,7 @@ class Quickstart(unittest.TestCase):
             passed_on = float(*re.findall("--timeout-multiplier ([0-9.]+)", self.calls[-1]))
             self.assertEqual((passed_on, self.calls[-1].count("multiplier")), (times * least, 1))
 
-    def test_the_folder_of_libraries(self):
+    def test_libraries_go_to_the_folder_of_the_system(self):
         with open(os.path.join(self.bin, "cc"), "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\n[ "$1" = -print-multiarch ] && echo x86_64-linux-gnu || true\n')
         known = os.path.isdir("/usr/lib/x86_64-linux-gnu")
@@ -130,7 +130,7 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.run_it("demo", "-Dlibdir=lib").returncode, 0)
         self.assertNotIn("x86_64", self.calls[0])
 
-    def test_owners_spelling_of_the_backend(self):
+    def test_either_option_names_the_backend(self):
         for given in ("-Dbackend=cuda,hip", "-Drill_backend=cuda,hip"):
             shutil.rmtree(self.path("build dir"), ignore_errors=True)
             self.assertEqual(self.run_it("demo", given).returncode, 0)
@@ -183,7 +183,7 @@ class Quickstart(unittest.TestCase):
         with open(self.path("build dir") + "/quickstart-build.log", encoding="utf-8") as log:
             self.assertEqual(log.read().count("Compiling"), 3)
 
-    def test_progress_on_a_terminal(self):
+    def test_progress_is_one_line_on_a_terminal(self):
         try:
             ours, theirs = pty.openpty()
         except OSError as error:  # a root without /dev/pts
@@ -252,7 +252,7 @@ class Quickstart(unittest.TestCase):
         self.fail_with(1, 'unknown backend "tpu": choose one of auto cpu cuda hip', "demo", "-Dbackend=tpu")
         self.assertEqual(self.calls, [])
 
-    def test_nothing_to_install_with(self):
+    def test_a_system_without_apt_gets_the_list(self):
         self.hide("ninja", "apt-get")
         self.fail_with(1, "packages are missing, and there is no apt-get to install them: ninja-build", "demo")
 

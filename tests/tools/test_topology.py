@@ -58,7 +58,7 @@ class Topology(ToolTest):
         self.assertEqual(tables["device"]["cuda:0"], [FIRST, "32.0", "GT/s", "PCIe", "16", "0", "0-7", "4"])
         self.assertEqual(tables["reaches"], {"cuda:0": ["self", "yes"], "cuda:1": ["yes", "self"]})
 
-    def test_devices_without_peer_access(self):
+    def test_devices_without_peer_access_are_shown(self):
         tables = self.machine(LD_LIBRARY_PATH=CUDA, RILL_FAKE_PEERS="0")
         self.assertEqual(tables["reaches"]["cuda:0"], ["self", "no"])
         self.assertEqual(tables["link"]["cuda:0"], ["self", "?"])
