@@ -676,7 +676,8 @@ extern _Atomic bool rill__vendor_is_shared;
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
-/* Does the same with a status and without a vendor's code, for a device that cannot be used for another reason. */
+/* Marks the device as lost in the same way, with a status and no vendor code, if it becomes unusable for a reason other
+ * than a fault. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
 
 /* Makes a lost device usable again: in the child of a fork, for a device that works there. */
@@ -706,7 +707,7 @@ rill_status rill__operation_submit(struct rill__operation *operation, struct ril
 /* Copies the rows `first` to `end` - 1, counted through all slices, on the host. */
 void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);
 
-/* What core knows about an address that a kernel accesses, for backends whose kernels check their accesses.
+/* Describes what core knows about an address that a kernel accesses, for backends whose kernels check their accesses.
  * rill__access_begin is called when such a module is loaded, and rill__access_end when it is unloaded.  In between,
  * each allocation of the device is followed by a red zone of RILL__RED_ZONE bytes, which belongs to no allocation, and
  * frees are recorded. */

@@ -18,7 +18,7 @@ rill_status rill_module_compile(rill_device device, const char *source, const ri
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_compile_options"));
   RILL_TRY(rill__compile_check_options(&o));
   RILL_TRY(rill__compile_check_device(d));
-  rill__leave(&self); /* devices live until the process ends, and compiling takes long */
+  rill__leave(&self); /* devices live until the process ends, and compiling takes a long time */
   struct rill__module *module = NULL;
   RILL_TRY(rill__compile(d, source, &o, &module));
   out->id = module->base.id;

@@ -89,7 +89,7 @@ static rill_status find_type(struct rill__device *device, const rill_tensor *ten
   const bool known =
       allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, tensor->data, &begin, &size));
   if (!known && !device->backend->gpu) return RILL_OK; /* any host memory is accepted */
-  RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "tensor: data %p is not an allocation of rill, or has been freed",
+  RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "tensor: data %p is not a rill allocation, or has been freed",
                tensor->data);
   const uintptr_t at = (uintptr_t)tensor->data;
   RILL_REQUIRE(
@@ -196,7 +196,8 @@ rill_status rill_dlpack_import(rill_device device, const void *managed, rill_ten
                RILL_ERROR_WRONG_DEVICE,
                "the tensor is in memory of device %d of DLPack's type %d, which %s (device %d of type %d) cannot use",
                dlpack->device_id, type, d->name, d->info.ordinal, names->device);
-  RILL_REQUIRE(dlpack->dimensions >= 0, RILL_ERROR_INVALID_ARGUMENT, "tensor: %d dimensions", dlpack->dimensions);
+  RILL_REQUIRE(dlpack->dimensions >= 0, RILL_ERROR_INVALID_ARGUMENT, "tensor: dimensions is %d, which is negative",
+               dlpack->dimensions);
   t.data = (char *)dlpack->data + dlpack->byte_offset;
   t.type_code = dlpack->type_code;
   t.type_bits = dlpack->type_bits;

@@ -77,7 +77,7 @@ rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
   uintptr_t begin = allocation != NULL ? allocation->begin : 0;
   size_t size = allocation != NULL ? allocation->size : 0;
   const bool known = allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, p, &begin, &size));
-  RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   RILL_TRY(rill__options_check_output(info, "info"));
   found.kind = allocation->kind;
   found.device.id = allocation->base.device->base.id;

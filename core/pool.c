@@ -225,7 +225,7 @@ rill_status rill_memory_pool(const void *p, rill_pool *out) {
   uintptr_t begins = 0;
   size_t size = 0;
   RILL_REQUIRE(allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, p, &begins, &size)),
-               RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+               RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   if (!allocation->pooled) return RILL_OK;
   out->id = ((const struct rill__segment *)allocation)->pool->base.id;
   return RILL_OK;
@@ -247,7 +247,7 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
   RILL_TRY(rill__check_usable(s->base.device));
   struct rill__allocation *allocation = rill__ranges_find(p);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   RILL_TRY(rill__check_same_backend(&allocation->base, &s->base));
   uintptr_t begins = allocation->imported ? (uintptr_t)p : allocation->begin;
   size_t size = 0;

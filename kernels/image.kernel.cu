@@ -6,10 +6,10 @@
  *
  * The filters with a radius read a source of src_width x src_height pixels. They write to dst the window of
  * width x height pixels that begins at (x, y) in the source. Outside the source they use its nearest edge pixel.
- * An image can therefore be filtered in tiles: pass as source the tile plus a border (halo) as wide as the radius on
- * each side where the image continues, and as window the tile. For a sequence of filters, make the border as wide as
- * the sum of the radii: filter the complete source each time, and pass the window only to the last filter. dst and
- * src must not overlap.
+ * An image can therefore be filtered in tiles: pass the tile plus a border (halo) as wide as the radius, on each side
+ * where the image continues, as the source, and the tile as the window. For a sequence of filters, make the border as
+ * wide as the sum of the radii: filter the complete source each time, and pass the window only to the last filter. dst
+ * and src must not overlap.
  *
  *   image_blur     Radius 2. Binomial 5 x 5 filter with weights 1 4 6 4 1 in both directions, on all four
  *                  channels: (sum + 128) >> 8

@@ -13,6 +13,8 @@
  * If n is 0, or if a grid cannot have as many blocks as n needs, a launch of the shape fails.
  *
  * Pitfall: results are in device memory, and are valid only after the stream's work has finished.
+ *
+ * Any thread may call these functions at any time.
  */
 #ifndef RILL_KERNELS_H
 #define RILL_KERNELS_H
@@ -138,8 +140,7 @@ typedef struct rill_kernels_sgemm_problem {
  *  The result is bit-identical on every device, except for the sign of a zero. sgemm.kernel.cu describes the order of
  *  the operations.
  *
- *   Errors:  those of rill_stream_launch_ref, including INVALID_ARGUMENT if m, n or batch is 0.
- *   Threads: any. */
+ *   Errors:  those of rill_stream_launch_ref, including INVALID_ARGUMENT if m, n or batch is 0. */
 RILL_NODISCARD rill_status rill_kernels_sgemm_many(rill_stream stream, const rill_kernels_sgemm_problem *problem);
 
 /* ---- reductions and scans ---- */
@@ -148,8 +149,7 @@ RILL_NODISCARD rill_status rill_kernels_sgemm_many(rill_stream stream, const ril
  * reduction and n elements for a scan. The passes run in order on the stream and use scratch memory from the device's
  * default pool. If a call fails, some passes may already have been enqueued, and the contents of out are unspecified.
  *
- *   Errors:  those of rill_stream_launch_ref (INVALID_ARGUMENT if n is 0), rill_alloc_async and rill_free_async.
- *   Threads: any. */
+ *   Errors:  those of rill_stream_launch_ref (INVALID_ARGUMENT if n is 0), rill_alloc_async and rill_free_async. */
 
 /** Computes the sum of n elements; integers are summed modulo 2^32.
  *

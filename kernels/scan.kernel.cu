@@ -77,10 +77,11 @@ template <class SUM> static inline SUM find_start(unsigned tile, unsigned blocks
   return start + of_row + tiles;
 }
 
-/* The sums of the threads of a tile, each added to those of the threads before it, in 8 steps as on a GPU. */
+/* The sums of the threads of a tile, where each sum includes the sums of the threads before it, computed in 8 steps as
+ * on a GPU. */
 template <class SUM> struct tile_sums {
   SUM at[2][TILE_THREADS];
-  int from; /* which of them has the result */
+  int from; /* index of the array that has the result */
 };
 template <class SUM> static inline void add_up(tile_sums<SUM> &sums) {
   int from = 0;
@@ -96,7 +97,8 @@ template <class SUM> static inline void add_up(tile_sums<SUM> &sums) {
 
 template <class T> constexpr int EACH = TILE_ROUNDS *wide<T>::COUNT; /* elements of a thread */
 
-/* A tile that may be shorter, an element at a time. find_start returns the sum of all tiles before it. */
+/* Scans a tile that may be shorter than the others, one element at a time. find_start returns the sum of all tiles
+ * before it. */
 template <class T, class SUM, class F>
 static inline void scan_part(int count, bool exclusive, const T *x, T *y, F find_start) {
   tile_sums<SUM> sums;
@@ -121,8 +123,9 @@ static inline void scan_part(int count, bool exclusive, const T *x, T *y, F find
 }
 
 #if defined(__clang__) || __GNUC__ >= 12
-/* A complete tile, with an element of each of several threads in a vector. Their elements are loaded as the rows of
- * squares, which are transposed, and transposed again when they have become results. */
+/* The vectors of a complete tile; each holds one element of each of several threads. The elements of the threads are
+ * loaded as the rows of square matrices. Each square is transposed before the additions, and again before its results
+ * are stored. */
 template <class SUM> struct lanes {
   static constexpr int COUNT = 32 / sizeof(SUM);
   typedef SUM vector __attribute__((vector_size(32)));
@@ -131,7 +134,7 @@ template <class SUM> struct lanes {
   };
 };
 
-/* Exchanges, of each square of 2 * HALF rows, the upper right and the lower left quarter. */
+/* Exchanges the upper right and the lower left quarter of each square of 2 * HALF rows. */
 template <int HALF, class V, int... I>
 static inline void exchange_quarters(V &upper, V &lower, std::integer_sequence<int, I...>) {
   constexpr int COUNT = sizeof...(I);

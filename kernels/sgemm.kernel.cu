@@ -123,7 +123,7 @@ static __device__ __forceinline__ bool are_fours(const operand &o) {
 struct part {
   const float *from;
   ptrdiff_t each, second, step; /* distance to the next element, to the second four, to the next tile */
-  int depth, there, place;      /* of the first element: factor, rows or columns from it on, place in tile */
+  int depth, there, place;      /* of the first element: its factor, the rows or columns left, its place in tile */
   bool turned;
 };
 

@@ -55,7 +55,7 @@ static rill_status upload(const struct comm_op *op, uint64_t number) {
   return RILL_OK;
 }
 
-/* Returns the operation that exchanges the records of `op`, which will have this number. */
+/* Returns the operation that exchanges the records of `op`.  `number`: the number that `op` will have. */
 static struct comm_op gather(const struct comm_op *op, uint64_t number) {
   struct comm *const comm = op->comm;
   return (struct comm_op){ .comm = comm,

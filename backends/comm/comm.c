@@ -340,7 +340,8 @@ void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apar
   comm->last = &comm->first;
   pthread_cond_broadcast(&comm->changed);
   pthread_mutex_unlock(&comm->lock);
-  rill__comm_watch_tell(flights, why); /* before the device can pass the operations and run the work after them */
+  /* must come first: after the abort, the device may continue past the operations to the work after them */
+  rill__comm_watch_tell(flights, why);
   if (!apart || !rill__comm_run_apart(abort_now, comm)) (void)abort_now(comm);
 }
 

@@ -37,7 +37,7 @@ struct comm_error {
 rill_status rill__comm_fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 rill_status rill__comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
-/* Makes rill's last error the last error of this library, after a call of rill has failed.  `what`: the purpose of the
+/* Makes rill's last error the last error of this library, after a call to rill has failed.  `what`: the purpose of the
  * call. */
 rill_status rill__comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
 /* Makes `error` the last error, attributed to the current function. */
@@ -55,7 +55,7 @@ extern _Thread_local struct comm_error rill__comm_last_error;
     const rill_status try_status_ = (call);         \
     if (try_status_ != RILL_OK) return try_status_; \
   } while (0)
-/* COMM_TRY for calls of rill. */
+/* Works like COMM_TRY, for calls to rill. */
 #define COMM_TRY_RILL(call, what)                                                 \
   do {                                                                            \
     const rill_status try_status_ = (call);                                       \
@@ -150,7 +150,7 @@ struct comm {
   pthread_mutex_t submitting; /* orders submissions; an engine call may block under it, which delays only users of this
                                  communicator */
 
-  pthread_mutex_t lock; /* guards the following fields; never held across a call of the engine or of rill */
+  pthread_mutex_t lock; /* guards the following fields; never held across a call to the engine or to rill */
   pthread_cond_t changed;
   bool broken, aborted; /* aborted: engine->abort has returned */
   struct comm_error failure;
@@ -181,7 +181,8 @@ struct comm_op_text {
   char text[112];
 };
 
-/* The arguments that the ranks of an operation must have in common: "5 elements of float, sum, root 0". */
+/* Returns the text of the arguments that the ranks of an operation must have in common: "5 elements of float, sum, root
+ * 0". */
 static inline struct comm_op_text comm_arguments(uint64_t kind, uint64_t count, uint64_t type, uint64_t op,
                                                  uint64_t root) {
   struct comm_op_text made;
@@ -300,8 +301,8 @@ struct comm_engine {
 
 extern const struct comm_engine rill__comm_nccl, rill__comm_rccl, rill__comm_local;
 
-/* The backend number of the local engine, which ids also use.  Its devices belong to RILL_BACKEND_CPU, and its ranks to
- * one process. */
+/* The backend number of the local engine, which is also used in ids.  Its devices belong to RILL_BACKEND_CPU, and its
+ * ranks to one process. */
 enum { COMM_LOCAL = 16 };
 
 /* ---- streams of the CPU (parts.c) ---- */
@@ -310,7 +311,7 @@ struct comm_part;
 
 /* An engine's state for its parts. */
 struct comm_parts {
-  pthread_mutex_t lock; /* guards all parts; never held across a call of rill */
+  pthread_mutex_t lock; /* guards all parts; never held across a call to rill */
   pthread_cond_t changed;
   rill_stream stream; /* the stream on which gates are recorded */
   /* Called under the lock after `reached` or `armed` was set.  Returns whether the engine's thread must be woken.

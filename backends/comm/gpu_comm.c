@@ -192,7 +192,7 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   const rill_status status = count == 1 ? join_one(comms[0], &id) : join_group(comms, count, &id);
   if (status == RILL_OK) return RILL_OK;
   const struct comm_error error = rill__comm_last_error;
-  for (uint32_t i = 0; i < count; i++) { /* those that had started to join */
+  for (uint32_t i = 0; i < count; i++) { /* abort the communicators that had started to join */
     if (comms[i]->native != NULL) abort_comm(comms[i]);
   }
   return rill__comm_fail_as(&error);
@@ -224,8 +224,8 @@ static rill_status poll_error(struct comm *comm) {
 
 static int revoke(void *native) { return api.revoke(native, 0); }
 
-/* Interrupts a blocked submission.  Older versions have no call for this; there abort runs while the submission is
- * still inside the engine. */
+/* Interrupts a blocked submission.  Older versions have no call for this; with them, `abort` runs while the submission
+ * is still inside the engine. */
 static bool interrupt(struct comm *comm) {
   if (api.revoke != NULL) call_with(comm, revoke);
   return api.revoke != NULL;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Blocks the stream for the requested time, as a host call before the operation. */
+/* Blocks the stream for the requested time.  Runs as a host call before the operation. */
 static void be_late(void *user, rill_status status) {
   struct timespec *const left = user;
   while (status == RILL_OK && nanosleep(left, left) != 0 && errno == EINTR) {

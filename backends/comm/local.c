@@ -9,9 +9,9 @@
  * A mismatch, a missed deadline, earlier work that failed, and an abort fail the clique, with one report for all ranks.
  * Its operations are dropped, and each rank breaks its own communicator in its next call.
  *
- * Invariant: a work that was submitted is in exactly one place: a match in the table of its clique, a match in the
- * ready list, the list of dropped works, or in the hands of the progress thread.  Only the progress thread removes
- * works from the two lists, and only it frees works. */
+ * Invariant: a work item that was submitted is in exactly one place: a match in the table of its clique, a match in the
+ * ready list, the list of dropped work items, or in the hands of the progress thread.  Only the progress thread removes
+ * work items from the two lists, and only it frees them. */
 #include "backends/comm/local.h"
 
 #include <errno.h>
@@ -78,12 +78,13 @@ static void check_deadlines(void) {
 
 /* ---- the progress thread ---- */
 
-/* Ends a work; `why` is NULL unless it was dropped.  Frees the works of its part with the last one. */
+/* Ends a work item; `why` is NULL unless the item was dropped.  Frees all items of a part when the last of them
+ * ends. */
 static void finish(struct local_work *work, const struct comm_error *why) {
   struct comm_part *part = work->part;
   struct local_member *member = local_member_of(work->op.comm);
   struct local_work *of_part = part->works;
-  if (part->left == 1) { /* the part's host call may still run; it must not find the works */
+  if (part->left == 1) { /* the part's host call may still run; it must not find the work items */
     local_lock();
     part->works = NULL;
     local_unlock();
@@ -112,8 +113,8 @@ static void run_match(struct local_match *match) {
   free(match);
 }
 
-/* Fails all streams before it finishes the first work.  Otherwise a stream that is released by the first work could
- * report the failure, and report it again when a later work fails it. */
+/* Fails all streams before it finishes the first work item.  Otherwise a stream that is released by the first item
+ * could report the failure, and report it again when a later item fails the stream. */
 static void drop_all(struct local_work *works) {
   for (struct local_work *work = works; work != NULL; work = work->next) {
     rill__comm_part_fail(work->part, &local_clique_of(work->op.comm)->why);
@@ -125,7 +126,8 @@ static void drop_all(struct local_work *works) {
   }
 }
 
-/* Removes the first match from the ready list.  Returns NULL if its clique has failed: then its works are dropped. */
+/* Removes the first match from the ready list.  Returns NULL if its clique has failed, in which case its work items are
+ * dropped. */
 static struct local_match *take_ready(void) {
   struct local_match *match = rill__comm_local_engine.ready;
   rill__comm_local_engine.ready = match->next;

@@ -14,7 +14,7 @@ struct local_work {
   struct local_work *next, *next_of_part;
   struct comm_op op;
   struct comm_part *part;
-  struct local_match *match; /* NULL while no match contains the work */
+  struct local_match *match; /* NULL while no match contains the work item */
   uint32_t index;            /* in match->works */
   enum local_state state;
   uint64_t since; /* time at which the stream reached it; valid from LOCAL_ARRIVED on */
@@ -75,7 +75,7 @@ extern struct local_engine {
   struct comm_parts parts;
   struct local_clique *cliques;
   struct local_match *ready, **last_ready;    /* complete matches, for the progress thread */
-  struct local_work *dropped, **last_dropped; /* works of failed cliques, for the progress thread */
+  struct local_work *dropped, **last_dropped; /* work items of failed cliques, for the progress thread */
   uint64_t ids;                               /* number of ids created */
   uint64_t deadline; /* no operation that has arrived misses its deadline before this time; UINT64_MAX: none can */
   bool started, stop, stopped;
@@ -105,7 +105,7 @@ rill_status rill__comm_local_submit(const struct comm_op *ops, size_t count);
 bool rill__comm_local_part_changed(struct comm_part *part);
 /* Fails a clique, unless it has failed already. */
 void rill__comm_local_fail(struct local_clique *clique, const struct comm_error *why);
-/* Passes a work of a failed clique, which no match contains any more, to the progress thread. */
+/* Passes a work item of a failed clique, which no match contains any more, to the progress thread. */
 void rill__comm_local_queue_drop(struct local_work *work);
 
 /* local_join.c. */

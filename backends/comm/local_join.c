@@ -1,4 +1,4 @@
-/* How ranks of the local engine join and split.  All of it but the ids is guarded by the engine's lock.
+/* How ranks of the local engine join and split.  The engine's lock guards everything here except the ids.
  *
  * Invariant: a clique is in the engine's list from its first member to its last.  A member, and a clique that is not
  * in the list yet, belong to the call that allocated them, or to the split that holds them until all ranks have

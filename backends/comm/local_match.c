@@ -29,7 +29,7 @@ void rill__comm_local_queue_drop(struct local_work *work) {
   rill__comm_local_engine.last_dropped = &work->next;
 }
 
-/* Removes a work from its match, and drops it.  Frees the match with its last work. */
+/* Removes a work item from its match, and drops it.  Frees the match with its last item. */
 static void drop(struct local_work *work) {
   struct local_match *match = work->match;
   COMM_ASSERT(work->state != LOCAL_TAKEN && match->works[work->index] == work && match->submitted > 0);
@@ -49,18 +49,18 @@ void rill__comm_local_fail(struct local_clique *clique, const struct comm_error 
   for (int i = 0; i < LOCAL_BUCKETS; i++) {
     for (struct local_match *match = clique->table[i], *next; match != NULL; match = next) {
       next = match->next;
-      for (uint32_t k = 0, left = match->submitted; left > 0; k++) { /* dropping the last work frees the match */
+      for (uint32_t k = 0, left = match->submitted; left > 0; k++) { /* dropping the last work item frees the match */
         struct local_work *work = match->works[k];
         if (work == NULL) continue;
         left--;
-        if (work->part->armed) drop(work); /* other works are dropped when their part is armed */
+        if (work->part->armed) drop(work); /* other work items are dropped when their part is armed */
       }
     }
   }
   local_wake();
 }
 
-/* Notes that the stream of a work has reached it. */
+/* Notes that the stream of a work item has reached it. */
 static void arrive(struct local_work *work) {
   struct local_match *match = work->match;
   COMM_ASSERT(work->state == LOCAL_QUEUED && match->arrived < match->submitted);
@@ -105,7 +105,7 @@ static rill_status compare(const struct comm_op *op, const struct comm_op *other
   return RILL_OK;
 }
 
-/* Adds a work to its match, and compares it with the first work there. */
+/* Adds a work item to its match, and compares it with the first item there. */
 static rill_status match_one(struct local_work *work) {
   const struct comm_op *op = &work->op;
   struct local_member *member = local_member_of(op->comm);
@@ -209,8 +209,8 @@ static void free_all(struct local_work *works, struct comm_part *parts) {
   }
 }
 
-/* Matches the works in their order, and sets *matched to the number of works that are in a match now.  If one of the
- * cliques is dead, fails before any work is matched. */
+/* Matches the work items in their order, and sets *matched to the number of items that are in a match now.  If one of
+ * the cliques is dead, fails before any item is matched. */
 static rill_status match_all(const struct comm_op *ops, size_t count, struct local_work *works, size_t *matched) {
   for (size_t i = 0; i < count; i++) {
     const struct local_clique *clique = local_clique_of(ops[i].comm);
@@ -228,7 +228,7 @@ static rill_status match_all(const struct comm_op *ops, size_t count, struct loc
   return status;
 }
 
-/* Frees the works after the first `matched` ones, which the progress thread does not know. */
+/* Frees the work items after the first `matched` ones; the progress thread does not know them. */
 static void free_unmatched(struct local_work *works, size_t matched) {
   for (size_t i = 0; works != NULL; i++) {
     struct local_work *work = works;
@@ -243,7 +243,7 @@ static void free_unmatched(struct local_work *works, size_t matched) {
   }
 }
 
-/* Frees the parts that have no works, and returns the others.  Their streams are not failed: the call returns the
+/* Frees the parts that have no work items, and returns the others.  Their streams are not failed: the call returns the
  * failure. */
 static struct comm_part *keep_used(struct comm_part *parts) {
   struct comm_part *kept = NULL;

@@ -15,7 +15,8 @@ static const char *part_of_src(const struct local_work *work, uint32_t part) {
 }
 
 /* Combines part `part` of all sources, and stores it in the destination of rank `only`, or of all ranks if `only` is
- * LOCAL_ALL.  A destination may be a source, so each piece is read from all sources before it is stored. */
+ * LOCAL_ALL.  A destination may also be a source, so each piece is read from all sources before its result is
+ * stored. */
 static void reduce(struct local_work *const *works, uint32_t size, uint32_t part, uint32_t only) {
   const struct comm_op *const op = &works[0]->op;
   union {

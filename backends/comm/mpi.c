@@ -398,7 +398,7 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-/* Creates the works of operations, linked in order, and their parts. */
+/* Creates the work items of operations, linked in order, and their parts. */
 static rill_status new_works(const struct comm_op *ops, size_t count, struct work **works, struct comm_part **parts) {
   for (size_t i = 0; i < count; i++) {
     struct comm_part *part = NULL;

@@ -60,7 +60,7 @@ struct joined {
   MPI_Comm mpi;
   MPI_Comm apart;             /* a duplicate of `mpi`, for communication of the engine while operations run */
   struct work *first, **last; /* submitted but not started */
-  uint32_t outstanding;       /* number of works that have been submitted but have not ended */
+  uint32_t outstanding;       /* number of work items that have been submitted but have not ended */
   uint64_t *looked;           /* per rank: the round in which a receive from it found no message */
   _Atomic bool dead;
   struct mpi_peer *peers; /* by rank; NULL without RILL_CHECK=comm */
@@ -75,7 +75,7 @@ struct joined {
   struct work *comparing;     /* NULL: none */
   struct comm_record pair[2]; /* rill__comm_mpi_join_pairs */
   MPI_Request comparison;
-  uint64_t compared; /* the latest work of this communicator that was compared: its `collective` */
+  uint64_t compared; /* `collective` of the latest work item of this communicator that was compared */
 };
 
 extern struct mpi_engine {
@@ -84,7 +84,7 @@ extern struct mpi_engine {
   bool started, stop, stopped, finalized, any_dead;
   bool checks;         /* RILL_CHECK=comm; set at start */
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  struct work *active; /* works that their streams have reached; used only by the progress thread */
+  struct work *active; /* work items that their streams have reached; used only by the progress thread */
   pthread_t thread;    /* the progress thread */
 } rill__comm_mpi_engine;
 
@@ -94,7 +94,7 @@ void *rill__comm_mpi_progress(void *unused);
 
 /* ---- mpi_exchange.c ---- */
 
-/* Counts a work that is being submitted.  Call this function and the next three under the lock. */
+/* Counts a work item that is being submitted.  Call this function and the next three under the lock. */
 void rill__comm_mpi_count(struct joined *joined, struct work *work);
 /* Requests that this rank's state be sent to all other ranks. */
 void rill__comm_mpi_set_due(struct joined *joined);

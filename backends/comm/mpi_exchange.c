@@ -16,8 +16,8 @@
  * Invariant: MPI reads `outgoing` from the time when `in_flight` is set until `request` has ended, and in this time the
  * progress thread does not write it.
  *
- * Invariant: all states that the ranks sent have been received when a communicator that works is freed, because MPI may
- * reuse its context for another communicator, which would receive what is left. */
+ * Invariant: all states that the ranks sent have been received when an intact communicator is freed, because MPI may
+ * reuse its context for another communicator, which would receive the remaining states. */
 #include "backends/comm/mpi_engine.h"
 
 #include <stddef.h>

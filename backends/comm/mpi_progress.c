@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Breaks the communicator of a work with the last error.  No further operation of the communicator starts, because the
- * other ranks would match that operation with the failed one. */
+/* Breaks the communicator of a work item with the last error.  No further operation of the communicator starts, because
+ * the other ranks would match that operation with the failed one. */
 static void break_joined(struct work *work) {
   struct joined *joined = work->op.comm->native;
   rill__comm_mpi_services->break_comm(work->op.comm, rill__comm_mpi_services->last_error(), true);
@@ -66,11 +66,11 @@ static int begin_operation(struct work *work, MPI_Comm mpi) {
   return MPI_ERR_INTERN;
 }
 
-/* Starts a work, or fails its communicator. */
+/* Starts a work item, or fails its communicator. */
 static void start_operation(struct work *work) {
   const struct comm_op *op = &work->op;
   work->phase = MPI_STARTED;
-  if (op->count == 0 && !comm_is_message(op)) return; /* its request is null, which has ended */
+  if (op->count == 0 && !comm_is_message(op)) return; /* its request stays MPI_REQUEST_NULL, which counts as ended */
   const int code = begin_operation(work, ((const struct joined *)op->comm->native)->mpi);
   if (code == MPI_SUCCESS) return;
   (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
@@ -146,7 +146,7 @@ static int complete(MPI_Request *request) {
  * before.
  *
  * Invariant: all ranks start the comparisons and the operations of a communicator in the same order, as MPI requires:
- * an operation is compared after the one before it has started.  Works are polled in the order of submission. */
+ * an operation is compared after the one before it has started.  Work items are polled in the order of submission. */
 static void compare(struct work *work) {
   struct joined *joined = work->op.comm->native;
   int done = 0, code = MPI_SUCCESS;
@@ -180,7 +180,7 @@ static void compare(struct work *work) {
   break_joined(work);
 }
 
-/* Returns whether the work has ended successfully. */
+/* Returns whether the work item has ended successfully. */
 static bool has_ended(struct work *work, uint64_t round) {
   int done = 0;
   if (work->phase != MPI_STARTED) compare(work);
@@ -206,7 +206,7 @@ static bool is_late(struct work *work) {
   return true;
 }
 
-/* Ends a work that was removed from all lists. */
+/* Ends a work item that was removed from all lists. */
 static void finish(struct work *work) {
   struct comm_part *part = work->part;
   struct joined *joined = work->op.comm->native;
@@ -229,8 +229,8 @@ static void finish(struct work *work) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
-/* Ends a work of a broken communicator.  If the operation has started, MPI may still use its buffers, so own_dst is not
- * freed. */
+/* Ends a work item of a broken communicator.  If the operation has started, MPI may still use its buffers, so own_dst
+ * is not freed. */
 static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
   rill__comm_part_fail(work->part, &comm->failure);
@@ -240,7 +240,7 @@ static void drop(struct work *work) {
   finish(work);
 }
 
-/* Removes works that can start, or that must be dropped, from the queues.  Call under the lock. */
+/* Removes work items that can start, or that must be dropped, from the queues.  Call under the lock. */
 static void take_ready(struct work **ready, struct work **dead) {
   struct work **last = ready, **last_dead = dead;
   for (struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
@@ -257,7 +257,7 @@ static void take_ready(struct work **ready, struct work **dead) {
   }
 }
 
-/* Polls all started works; returns whether any has ended. */
+/* Polls all started work items; returns whether any has ended. */
 static bool poll_active(void) {
   static uint64_t round;
   bool any = false;
@@ -301,8 +301,8 @@ static void rest(uint32_t looks) {
   }
 }
 
-/* Fails the streams of dead works.  Must run before any of their gates is released: releasing a gate fails the held
- * work after it, so a stream that is failed only afterwards would report a second failure. */
+/* Fails the streams of dead work items.  Must run before any of their gates is released: releasing a gate fails the
+ * held work after it, so a stream that is failed only afterwards would report a second failure. */
 static void fail_dead(struct work *works) {
   for (struct work *work = works; work != NULL; work = work->next) {
     if (is_dead(work)) rill__comm_part_fail(work->part, &work->op.comm->failure);

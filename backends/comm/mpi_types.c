@@ -53,7 +53,7 @@ static MPI_User_function *const functions[TYPES][OPERATORS] = {
   [RILL_COMM_UINT64] = { [RILL_COMM_MAX] = max_uint64_t, [RILL_COMM_MIN] = min_uint64_t },
 };
 
-/* Returns the one of two records that is present and of the lower rank; NULL if none is present. */
+/* Returns the record of the lower rank among the records that are present; NULL if neither is. */
 static const struct comm_record *choose(const struct comm_record *a, const struct comm_record *b) {
   if (a == NULL || a->ranks == 0) return b != NULL && b->ranks != 0 ? b : NULL;
   return b == NULL || b->ranks == 0 || a->rank < b->rank ? a : b;

@@ -35,7 +35,7 @@ static rill_status check_overlap(const struct comm_op *op) {
   if (op->kind == COMM_REDUCE_SCATTER) in_place = dst == src + own;
   if (op->kind == COMM_ALL_TO_ALL) in_place = false;
   COMM_REQUIRE(in_place, RILL_ERROR_INVALID_ARGUMENT,
-               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap, but not as the in-place form does",
+               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap, but not as the in-place form requires",
                (size_t)(dst_end - dst), op->dst, (size_t)(src_end - src), op->src);
   return RILL_OK;
 }
@@ -160,7 +160,7 @@ static rill_status submit_noted(const struct comm_op *ops, size_t count) {
   return status;
 }
 
-/* Submits, with one flight per run of operations that share communicator and stream. */
+/* Submits operations, with one flight for each run of consecutive operations of one communicator and stream. */
 static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   struct comm_flight *flights = NULL;
   rill_status status = RILL_OK;

@@ -1,5 +1,5 @@
-/* An access sets bits, four per byte, in a piece: a bitmap for PIECE_BYTES of memory.  A loop over an array therefore
- * adds no list entries.
+/* An access sets bits, four per byte, in a piece: a bitmap for PIECE_BYTES of memory.  Memory use therefore depends on
+ * the bytes that a launch accesses, not on the number of its accesses.
  *
  * Invariants
  * - A piece does not move until the launch has ended, because workers remember the pieces that they used last.

@@ -21,7 +21,7 @@ struct cpu_accessible {
 };
 
 /* Checks an access to `size` bytes at `p`.  Returns a message that is valid until the thread's next call, or NULL if
- * the access is right; then `global` tells whether other launches see the same memory at this address.  `of`: an
+ * the access is valid; `global` is then set to whether other launches see the same memory at this address.  `of`: an
  * address in the variable that is accessed, or 0. */
 const char *rill__cpu_find_fault(const struct cpu_accessible *accessible, uintptr_t p, size_t size, uintptr_t of,
                                  bool *global);

@@ -109,7 +109,7 @@ rill_status rill__cpu_wait_status(struct rill__device *device, bool reached, uin
 /* quota.c: returns the number of processors that the control groups grant to this process, UINT32_MAX if unlimited.
  * `system`: root of the system's files; "" except in tests. */
 uint32_t rill__cpu_quota_read(const char *system);
-uint64_t rill__cpu_memory_quota_read(const char *system); /* bytes; UINT64_MAX if unlimited */
+uint64_t rill__cpu_memory_quota_read(const char *system); /* returns bytes; UINT64_MAX if unlimited */
 
 /* Waits for all work of the device except host calls. */
 rill_status rill__cpu_wait_for_all(struct rill__device *device);
@@ -145,7 +145,7 @@ rill_status rill__cpu_compile(struct rill__device *device, const struct rill__co
 /* machine.c */
 void rill__cpu_processors_read(void); /* called when the device is initialized */
 uint32_t rill__cpu_count(void);       /* number of processors that this process may use */
-void rill__cpu_run_anywhere(void);    /* lets the calling thread run on all of them, despite inherited affinity */
+void rill__cpu_run_anywhere(void); /* lets the calling thread run on all these processors, despite inherited affinity */
 size_t rill__cpu_page_bytes(void);
 void rill__cpu_name_read(char *name, size_t size);
 uint32_t rill__cpu_clock_read(void); /* kHz; 0 if unknown */

@@ -126,7 +126,7 @@ static void cpu_after_fork_in_child(void) {
   rill__cpu_faults_reset();
   rill__cpu_pages_reset();
   if (the_device == NULL) return;
-  rill__device_renew(the_device); /* a loss of the device concerns only the parent */
+  rill__device_renew(the_device); /* the loss of the device affects only the parent */
 }
 
 const struct rill__backend rill__cpu_backend = {

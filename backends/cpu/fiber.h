@@ -25,7 +25,7 @@ enum { CPU_WARP_SIZE = 32 };
 struct cpu_fibers;
 
 /* Returns the calling worker's fibers with stacks for `threads` threads, created at the first use; each stack has room
- * for `stack` bytes of the kernel's.  Returns NULL if memory for the stacks ran out. */
+ * for `stack` bytes of the kernel's frames.  Returns NULL if memory for the stacks ran out. */
 struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack);
 
 /* Frees the fibers whose stacks are larger than `above`, and those that were given up. */

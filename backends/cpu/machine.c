@@ -147,8 +147,9 @@ uint32_t rill__cpu_clock_read(void) {
   return 0;
 }
 
-/* Returns false for numbers that cannot be addresses.  Nothing is mapped later below the lowest mapping found at the
- * first call, unless a program does so on purpose.  The lower bound keeps sizes from being taken for addresses. */
+/* Returns false for numbers that cannot be addresses.  The system maps nothing below the lowest mapping found at the
+ * first call, unless a program requests such an address.  The lower bound keeps sizes from being taken for
+ * addresses. */
 bool rill__cpu_may_be_address(uint64_t number) {
   static _Atomic uint64_t lowest;
   uint64_t known = atomic_load_explicit(&lowest, memory_order_relaxed);

@@ -116,7 +116,7 @@ struct cpu_queue {
 
   /* rarely written */
   _Alignas(64) struct rill__device *device;
-  uint32_t level; /* of priority; 0 is served first */
+  uint32_t level; /* priority level; 0 is served first */
   _Atomic uint32_t references;
   struct cpu_lock waiters_lock;
   struct cpu_waiter *waiters;   /* root of the heap; under waiters_lock */
@@ -130,7 +130,7 @@ struct cpu_queue {
   uint32_t iterators; /* threads that will continue from this queue, so it has to stay in the busy list */
   uint64_t serial;    /* position in the order of the busy list */
 
-  struct cpu_job job; /* of the operation at the head */
+  struct cpu_job job; /* job of the operation at the head */
 };
 
 rill_status rill__cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out);

@@ -27,10 +27,11 @@ bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t 
       char *kind = NULL;
       const uint64_t bytes = strtoull(line + name + 1, &kind, 10) + FRAME;
       if (kind < line + length && strncmp(kind, "\tdynamic", 8) == 0 && (kind[8] == '\n' || kind[8] == '\0')) {
-        (void)snprintf(why, why_size,
-                       "%.*s: error: its stack frame has no bound: alloca, or an array whose size is known at run time "
-                       "only",
-                       name < 100 ? (int)name : 100, line);
+        (void)snprintf(
+            why, why_size,
+            "%.*s: error: its stack frame has no fixed size: it uses alloca, or an array whose size is known "
+            "only at run time",
+            name < 100 ? (int)name : 100, line);
         return false;
       }
       if (text_contains(line, name, "rill_host_forms")) {

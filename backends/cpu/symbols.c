@@ -168,7 +168,7 @@ static int by_begin(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* Allocates memory for the largest possible number of objects and letters of names. */
+/* Allocates memory for the largest possible number of objects, and for all characters of their names. */
 static bool make_room(const struct file *file, struct cpu_objects *out) {
   const size_t symbols = file->symbols.sh_size / sizeof(ElfW(Sym));
   size_t letters = 1;

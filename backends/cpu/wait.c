@@ -144,7 +144,7 @@ bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns,
     if (still_waiting) take_waiter_out(queue, &waiter);
     cpu_release(&queue->waiters_lock);
     if (still_waiting) break;
-    /* it was removed at this moment, and is being woken */
+    /* another thread has just removed the waiter, and is waking it */
     while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) rill__cpu_sleep(&waiter.woken, 0, NULL);
   }
   return cpu_queue_reached(queue, number);

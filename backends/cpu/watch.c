@@ -46,8 +46,8 @@ rill_status rill__cpu_workers_start_watcher(void) {
 
 /* ---- workers that faulted ---- */
 
-/* Hands the worker to the watcher and never returns.  The watcher does not overlook the worker, because it clears
- * `watch` before it reads `faulted`. */
+/* Hands the worker to the watcher and never returns.  The watcher cannot miss the worker, because it clears `watch`
+ * before it reads `faulted`. */
 _Noreturn void rill__cpu_workers_park_faulted(struct cpu_worker *public) {
   static _Atomic uint32_t never;
   struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;

@@ -45,7 +45,7 @@ struct cpu_worker {
   struct cpu_job *job;                       /* NULL if it runs the operation alone */
   uintptr_t stack, stack_guard;              /* lowest address of its stack, and of the guard below it */
   struct {
-    int number, code; /* of the signal */
+    int number, code; /* si_signo and si_code of the signal */
     uintptr_t address;
   } fault;
 };

@@ -36,7 +36,7 @@ extern const struct gpu_symbols {
 #include "backends/gpu/gpu_api.def"
 } gpu_symbols;
 
-/* Tells which of these functions captures forbid. */
+/* Says for each of these functions whether captures forbid the call. */
 enum {
   GPU_CAPTURE_SAFE = 0,
   GPU_CAPTURE_UNSAFE = 1,

@@ -111,7 +111,7 @@ static bool is_rtc_header(const struct rill__compile *request, const char *name)
   return false;
 }
 
-/* Returns the texts of all headers, followed by their names, in one array for the caller to free. */
+/* Returns the texts of all headers, followed by their names, in one array, which the caller frees. */
 static const char **list_headers(const struct rill__compile *request, const char ***names, int *count) {
   const size_t most = request->header_count + C_HEADERS;
   const char **texts = calloc(2 * most, sizeof *texts);
@@ -128,7 +128,8 @@ static const char **list_headers(const struct rill__compile *request, const char
   return texts;
 }
 
-/* Returns the source with its label, which not every compiler shows in messages otherwise; for the caller to free. */
+/* Returns the source after a #line directive with its label, because not every compiler shows the label otherwise.  The
+ * caller frees the result. */
 static char *named_source(const struct rill__compile *request) {
   static const char form[] = "#line 1 \"%s\"\n%s";
   const size_t size = sizeof form + strlen(request->label) + strlen(request->source);
@@ -137,7 +138,7 @@ static char *named_source(const struct rill__compile *request) {
   return source;
 }
 
-/* The texts of a program; for the caller to free. */
+/* The texts of a program; the caller frees them. */
 struct texts {
   char *source;
   const char **headers, **names;

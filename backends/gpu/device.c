@@ -249,8 +249,8 @@ static rill_status refuse_in_capture_of(struct rill__device *device, const struc
   return RILL_OK;
 }
 
-/* Refuses to synchronize during captures: this invalidates captures of the device's streams in every mode; with one
- * vendor, captures on all devices. */
+/* Refuses to synchronize during captures.  Synchronizing a device invalidates captures of its streams in every mode,
+ * and with one vendor captures on all devices. */
 static rill_status refuse_in_capture(struct rill__device *device) {
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
   if (!GPU_SYNCHRONIZE_BREAKS_ALL) return refuse_in_capture_of(device, device);

@@ -123,8 +123,9 @@ struct gpu_stream {
   pthread_mutex_t constants_lock; /* held during a launch with constants */
 };
 
-/* `place` is the stream of the last record if GPU_EVENTS_ACCESS_STREAMS. If two threads record an event at the same
- * time on two streams, the places that they write also differ in the turn. */
+/* `place` is the stream of the last record if GPU_EVENTS_ACCESS_STREAMS. A place also contains a turn, which is
+ * incremented when the stream of the last record changes, so that a thread notices records that other threads make on
+ * other streams at the same time. */
 struct gpu_event {
   gpu_event_handle native;
   _Atomic uint64_t place;
@@ -229,8 +230,8 @@ rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((co
 /* Returns what the driver lacks for graphs, or NULL. */
 const char *gpu_graphs_missing(void);
 
-/* Creates and destroys a native graph of the steps, or of `operations` in their place if not NULL. Stores the last
- * native node of each step in `nodes`, which must be zeroed. Destroying NULL has no effect. */
+/* Create and destroy a native graph of the steps, or of `operations` in their place if not NULL. Stores the last native
+ * node of each step in `nodes`, which must be zeroed. Destroying NULL has no effect. */
 rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
                            gpu_graph_node *nodes, gpu_graph *out);
 void gpu_graph_unmake(struct rill__device *device, gpu_graph graph);

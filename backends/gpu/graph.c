@@ -345,7 +345,7 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
 static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (graph) return (uintptr_t)part->graph;
-  return part->half_changed ? 0 : (uintptr_t)part->native; /* 0, because the object would not run the present steps */
+  return part->half_changed ? 0 : (uintptr_t)part->native; /* 0, because the object would not run the current steps */
 }
 
 /* ---- changes ---- */

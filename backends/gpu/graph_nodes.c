@@ -8,7 +8,7 @@
 /* State while a native graph is created, inside a scope. */
 struct making {
   struct rill__device *device;
-  struct gpu_insertion insertion; /* where the next node is added; its node then precedes the one after it */
+  struct gpu_insertion insertion; /* where the next node is added, which then precedes the following one */
   uint32_t made;                  /* number of nodes created for the step */
   bool *kernels;                  /* tells which nodes preceding the step are kernels */
 };

@@ -1,4 +1,4 @@
-/* Finds a vendor's library.  Two copies of a vendor's runtime in one process do not know each other's streams and
+/* Finds a vendor's library.  Two copies of a vendor's runtime in one process cannot use each other's streams and
  * memory, so a copy that the process has already loaded is preferred. */
 #include "backends/gpu/gpu.h"
 

@@ -131,8 +131,8 @@ static rill_status id(struct rill__stream *stream, uint64_t *out) {
   return RILL_OK;
 }
 
-/* Returns whether the handle still belongs to this stream.  If the handle was reused, the id differs; if it was not,
- * the driver refuses the call at best. */
+/* Returns whether the handle still belongs to this stream.  If the handle was reused, the id differs.  If the stream
+ * was destroyed and its handle was not reused, the driver may refuse the call, which is not guaranteed. */
 static rill_status validate(struct rill__stream *stream, bool *same) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
@@ -189,8 +189,8 @@ static bool is_refused_anyway(gpu_result result) {
   return GPU_MAY_IGNORE_RELAXED && RILL__UNLIKELY(result == GPU_CAPTURE_UNSUPPORTED);
 }
 
-/* Records an event and queries it instead, until the work before it is complete or the time is over.  Only one event is
- * recorded: if each query recorded a new one, the newest event might never be complete when it is queried. */
+/* Records an event and queries it instead, until the work before it is complete or the time limit has passed.  Only one
+ * event is recorded: if each query recorded a new one, the newest event might never be complete when it is queried. */
 static gpu_result query_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_event_handle event;

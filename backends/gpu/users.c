@@ -87,7 +87,7 @@ struct later {
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *data) {
   struct later *const later = data;
   if (size < offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds) return 1;
-  if (info->dlpi_adds == *later->adds) return 1; /* nothing was loaded since */
+  if (info->dlpi_adds == *later->adds) return 1; /* nothing has been loaded since the last search */
   if (was_known(info->dlpi_addr) || is_part_of_driver(info->dlpi_name)) return 0;
   later->found = contains(info, later->stem.text);
   return later->found ? 1 : 0;
@@ -106,6 +106,6 @@ bool gpu_has_later_users(void) {
   if (known.room == 0) return false; /* the library is not open */
   (void)dl_iterate_phdr(note_adds, &adds);
   (void)dl_iterate_phdr(look_at_object, &later);
-  searched = adds; /* read first, so that a library that is loaded meanwhile is searched next time */
+  searched = adds; /* from before the search, so that libraries loaded during the search are searched next time */
   return later.found;
 }

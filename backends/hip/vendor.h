@@ -119,8 +119,8 @@ typedef int gpu_word;
 #include "backends/gpu/api.h"
 
 /* Converts a result, and clears the thread's last error: a failed call sets it, including with "not ready", and the
- * user's next hipGetLastError must not return an error of rill's calls.  (Up to 6, a successful call clears the user's
- * own error; this cannot be prevented.) */
+ * user's next hipGetLastError must not return an error that one of rill's calls caused.  (Up to 6, a successful call
+ * clears the user's own error; this cannot be prevented.) */
 static inline gpu_result gpu_vendor_result(hipError_t result) {
   if (RILL__UNLIKELY(result != hipSuccess)) (void)gpu_api.get_last_error();
   return (gpu_result)result;

@@ -11,7 +11,7 @@ static const char ipc_magic[8] = { 'r', 'i', 'l', 'l', '-', 'i', 'p', 'c' };
 
 _Static_assert(sizeof(struct rill__ipc_bytes) == sizeof(rill_ipc_handle) &&
                    offsetof(struct rill__ipc_bytes, check) == sizeof(rill_ipc_handle) - sizeof(uint64_t),
-               "no padding, and the check at the end");
+               "the struct has no padding, and the checksum is at its end");
 
 /* Computes an FNV-1a hash.  Each step is a bijection, so a difference in a single byte is always detected. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content) {

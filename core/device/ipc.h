@@ -1,11 +1,11 @@
 /* The bytes of a rill_ipc_handle: their meaning, and which bytes are refused.
  *
- * The bytes come from another process and may be anything.  The check is not a signature: it detects damage, but not
- * intentional changes.  So everything that passes the check is validated again, and the backend trusts none of its own
- * bytes.
+ * The bytes come from another process and may be anything.  The checksum is not a signature: it detects damage, but not
+ * intentional changes.  Everything that passes the check is therefore validated again, and the backend trusts none of
+ * its own bytes.
  *
- * Magic and check are at the same place in every version, so each version can distinguish damage from a handle that it
- * does not know.
+ * The magic number and the checksum are at the same place in every version, so each version can distinguish damage from
+ * a handle that it does not know.
  */
 #ifndef RILL_CORE_DEVICE_IPC_H
 #define RILL_CORE_DEVICE_IPC_H
@@ -32,7 +32,7 @@ void rill__ipc_write(struct rill__ipc_bytes *content, const struct rill__device 
 rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__device *device, uint8_t kind,
                            struct rill__ipc_bytes *out);
 
-/* Returns the check of the present bytes. */
+/* Returns the checksum of the current bytes. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content);
 
 /* Fails if the device is lost or does not support the feature, RILL_FEATURE_IPC or RILL_FEATURE_EVENT_IPC.  The text of

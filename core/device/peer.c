@@ -28,8 +28,8 @@ bool rill__peer_is_enabled(struct rill__device *device, struct rill__device *mem
   return (atomic_load(&rill__core(device)->peers[peer_word(memory_of)]) & peer_bit(memory_of)) != 0;
 }
 
-/* Sets the access for two devices that support it.  It runs outside epochs, because the driver may take long; devices
- * are never destroyed. */
+/* Sets the access for two devices that support it.  It runs outside epochs, because the driver may take a long time;
+ * devices are never destroyed. */
 rill_status rill__peer_set(struct rill__device *device, struct rill__device *memory_of, bool on) {
   RILL_TRY(rill__check_usable(device));
   /* This check creates no contexts and waits for nothing. */

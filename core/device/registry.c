@@ -184,7 +184,7 @@ static bool parse_ordinal(const char *text, uint64_t *ordinal) {
   if (text[0] != ':' || text[1] == '\0') return false;
   for (const char *digit = text + 1; *digit != '\0'; digit++) {
     if (*digit < '0' || *digit > '9') return false;
-    /* larger numbers are no devices either */
+    /* larger numbers name no device either */
     if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0');
   }
   return true;

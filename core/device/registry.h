@@ -5,7 +5,7 @@
  *
  * Invariant: a backend is unknown, then one thread searches, and then it is known for good and its devices are
  * constant.  No backend changes its state without the registry's lock.  The search itself runs without any lock and
- * outside epochs, since a driver takes long to start.
+ * outside epochs, because a driver takes a long time to start.
  */
 #ifndef RILL_CORE_DEVICE_REGISTRY_H
 #define RILL_CORE_DEVICE_REGISTRY_H

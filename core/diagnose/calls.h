@@ -7,8 +7,8 @@
  * Invariants
  * - `owner` is the thread that has taken the place, by compare-and-swap from 0.  Only that thread writes the other
  *   words, and the 0 after its call.
- * - `number` becomes odd after the other words are stored and even before they are stored again.  So a reader that
- *   finds the same odd number before and after reading the words has the words of one call.
+ * - `number` is set to an even value before the other words are stored, and to an odd one after they have been stored.
+ *   So a reader that finds the same odd number before and after reading the words has the words of one call.
  */
 #ifndef RILL_CORE_DIAGNOSE_CALLS_H
 #define RILL_CORE_DIAGNOSE_CALLS_H

@@ -34,7 +34,7 @@ enum { GRAPH_CALLS = 1024 };
 
 static _Atomic(struct graph_call *) graph_calls;
 
-/* Searches from an entry on; `stream` 0: for any stream. */
+/* Searches the list from an entry on, for a function on a stream, or on any stream if `stream` is 0. */
 static const struct graph_call *find_graph_call(const struct graph_call *at, uint64_t fn, uint64_t stream) {
   while (at != NULL && (at->fn != fn || (stream != 0 && at->stream != stream))) at = at->next;
   return at;
@@ -75,7 +75,7 @@ static void end_by_default(int number, siginfo_t *info) {
 }
 
 /* Returns the line for the host call that this thread is running.  If a graph's function was launched on several
- * streams, the line names the last one. */
+ * streams, the line names the one on which its first launch was the latest. */
 static const char *line_of_crash(void) {
   struct rill__host_call_seen call;
   if (guarded_now != NULL) return guarded_now->text;

@@ -1,8 +1,9 @@
-/* RILL_FAULT and rill_fault_set: rules that make calls of backends fail, or operations that other libraries name.
+/* RILL_FAULT and rill_fault_set: rules that make calls of backends fail, or operations of other libraries, which those
+ * libraries name.
  *
  * Invariants
  * - While there are rules for calls, RILL__CALLS_FAULTED is set in rill__calls_watched and operations take the observed
- * path; without such rules, fault injection requires neither.
+ *   path; without such rules, fault injection requires neither.
  * - Under the lock of the rules only the lock of the watched calls is taken (core/diagnose/observe.c), and no lock is
  *   taken under that one.
  */

@@ -6,11 +6,11 @@
  * names that are kept for the lifetime of the process, and labels are copied as far as they fit.
  *
  * Invariants
- * - A recorder is written only by the thread that has its record, and by no thread after that one has ended.
+ * - A recorder is written only by the thread that has its record, and by no thread after that thread has ended.
  * - Entry number n is at index n % RILL__ENTRIES.  Its words are stored while `written` is n, and then `written`
  *   becomes n + 1.  A reader loads `written`, copies entries and loads `written` again; if the second value is w, all
- *   copied entries with numbers greater than w - RILL__ENTRIES are intact.  The thread may be replacing
- *   the one before them.
+ *   copied entries with numbers greater than w - RILL__ENTRIES are intact.  The thread may be replacing the entry
+ *   before these.
  * - The number in a stream is the submission's count (core/object/completion.h), so the entries of all threads together
  *   are in the order of the stream, and missing entries are detected.
  */

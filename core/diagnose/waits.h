@@ -1,8 +1,8 @@
-/* What each thread waits for on the host, and since when.
+/* Records which object each thread waits for on the host, and since when.
  *
- * Invariant: only the thread itself writes its `wait`.  `number` becomes odd after the other words are stored and even
- * before they are stored again.  So a reader that finds the same odd number before and after reading the words has the
- * words of one wait. */
+ * Invariant: only the thread itself writes its `wait`.  `number` is set to an even value before the other words are
+ * stored, and to an odd one after they have been stored.  So a reader that finds the same odd number before and after
+ * reading the words has the words of one wait. */
 #ifndef RILL_CORE_DIAGNOSE_WAITS_H
 #define RILL_CORE_DIAGNOSE_WAITS_H
 
@@ -27,6 +27,6 @@ void rill__host_free_end(void);
 /* Returns true if the thread is waiting, and describes the wait. */
 bool rill__host_wait_of(struct rill__thread *thread, struct rill__host_wait *out);
 
-uint64_t rill__now(void); /* the clock of `since`; up to some milliseconds late, but cheap */
+uint64_t rill__now(void); /* the clock of `since`; up to a few milliseconds late, but cheap */
 
 #endif

@@ -52,7 +52,7 @@ static rill_status become_member(struct rill__capture *capture, struct rill__cap
                rill__name_of(&stream->base).text, stream->base.device->name, rill__capture_name(capture).text,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   uint32_t none = 0;
-  /* A compare-and-swap, because the lock of held work, under which streams are held, is not taken here. */
+  /* This is a compare-and-swap because the lock of held work, under which streams are held, is not taken here. */
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
     return rill__fail(RILL_ERROR_NOT_READY,
                       "%s is held: a capture would be ordered before the queued work" RILL_HINT
@@ -136,6 +136,9 @@ rill_status rill__member_take_foreign(struct rill__capture_member *member, bool 
   return status;
 }
 
+/* Removes all members from the capture and returns them.  The driver's captures of all members end first, while each
+ * member still has its place, because work that other code submitted becomes a node after that place.  A failure there
+ * sets `broken`, which finish_capture reports, so errors are suspended. */
 static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   struct rill__capture_member *const members = capture->members;
   RILL_ASSERT_GRAPHS_LOCKED();
@@ -218,7 +221,7 @@ static void leave_lists(struct rill__capture *capture) {
 static const struct rill__capture *find_refusing(uint32_t backend, bool any) {
   if (any || captures[backend].global != NULL) return any ? captures[backend].all : captures[backend].global;
   const struct rill__capture *mine = rill__self->captures[backend];
-  /* The record may have belonged to another thread before: only captures of the present thread count, and they come
+  /* The record may have belonged to another thread before: only captures of the current thread count, and they come
    * first in the list. */
   return mine != NULL && mine->thread == rill__self->number ? mine : NULL;
 }
@@ -399,6 +402,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
   if (status == RILL_OK) {
     struct rill__capture *capture = member->capture;
     const bool into = !capture->graph->base.borrowed;
+    /* before finish_capture, which removes the places of the members */
     if (!abort) status = check_joined(capture);
     if (!abort && status == RILL_OK && into && !rill__object_try_ref(&capture->graph->base)) {
       status = rill__fail(RILL_ERROR_CAPTURE_INVALID,

@@ -25,7 +25,7 @@ struct rill__captured_free;
 struct rill__graph;
 struct rill__graph_node;
 
-/* The part of a capturing stream in its capture. */
+/* A stream's membership in a capture. */
 struct rill__capture_member {
   struct rill__capture *capture; /* NULL for an explicit node */
   struct rill__graph *graph;
@@ -80,7 +80,7 @@ void rill__capture_query(struct rill__stream *stream, struct rill__capture_state
  * 0 if the stream is not capturing. */
 rill_status rill__capture_get_place(struct rill__stream *stream, rill_graph_node *nodes, size_t room, size_t *count);
 
-/* Makes the next node depend on these nodes of the capture's graph, in addition to the present ones if `add` is true.
+/* Makes the next node depend on these nodes of the capture's graph, in addition to the current ones if `add` is true.
  */
 rill_status rill__capture_set_place(struct rill__stream *stream, const rill_graph_node *nodes, size_t count, bool add);
 

@@ -24,8 +24,8 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   rill__graphs_lock();
   struct rill__capture_member *member = rill__core(stream)->member;
   *taken = member != NULL;
-  /* What other code submitted before this operation has to become a node first, or the order of the stream would be
-   * lost. */
+  /* Work that other code submitted before this operation has to become a node first, or the order of the stream would
+   * be lost. */
   if (member != NULL && member->capture != NULL) status = rill__member_take_foreign(member, true);
   const bool added = member != NULL && status == RILL_OK;
   if (added) status = rill__member_add_node(member, operation);
@@ -173,6 +173,8 @@ static rill_status become_captured(struct rill__capture_member *member, struct r
   return RILL_OK;
 }
 
+/* Records the event at the place of the member.  The point is allocated first: once the event is CAPTURED nothing may
+ * fail, because the event would stand for no point. */
 static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
   struct rill__captured_point *point = malloc(sizeof *point);
   if (point == NULL) return rill__capture_no_memory();

@@ -4,7 +4,7 @@
 
 static pthread_mutex_t claims_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t claim_ended = PTHREAD_COND_INITIALIZER;
-static uint32_t in_child; /* number of claims of devices that work in the child of a fork */
+static uint32_t in_child; /* number of claims on objects of devices that keep working in a forked child */
 static uint32_t forks;    /* threads that wait until in_child is 0 */
 
 static bool usable_in_child(const struct rill__graph_exec *exec) { return !exec->base.device->backend->gpu; }
@@ -22,7 +22,7 @@ static void unlock_claims(void) {
 void rill__exec_claim(struct rill__graph_exec *exec) {
   struct rill__exec_core *core = rill__core(exec);
   RILL_ASSERT(rill__is_outside_epochs() || atomic_load(&core->held_launches) > 0,
-              "a claim that may last is awaited outside epochs");
+              "a thread waits for a claim only outside epochs");
   RILL_WITHOUT_CANCEL();
   lock_claims();
   core->claimants++;

@@ -227,7 +227,7 @@ static void sort_found(struct found *found, uint32_t count) {
   if (!rises && !falls) qsort(found, count, sizeof *found, compare_labels);
 }
 
-/* Moves the nodes that one side has found after a node, or before it, in their present order. */
+/* Moves the nodes that one side has found after a node, or before it, in their current order. */
 static void move_found(const struct rill__graph *graph, const struct side *side, struct rill__graph_node *node,
                        bool before) {
   sort_found(side->found, side->count);
@@ -363,7 +363,8 @@ void rill__edges_assert(const struct rill__graph *graph) {
 
 /* ---- adding and removing ---- */
 
-/* The number of a node in the list of the graph's nodes, in which removed nodes leave no gaps; for errors. */
+/* Returns the number of a node in the list of the graph's nodes, in which removed nodes leave no gaps.  Used in error
+ * texts. */
 static __attribute__((cold)) uint32_t listed_number(const struct rill__graph_node *node) {
   const struct rill__graph *const graph = rill__graph_of(node);
   uint32_t number = 0;

@@ -288,12 +288,14 @@ static struct rill__operation *put_in_step(struct rill__graph_exec *exec, uint32
 
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   const bool disabled = rill__exec_is_disabled(exec, step);
-  /* The backend has an empty operation for a disabled step, and gets this one when the step is enabled. */
+  /* The backend has an empty operation for a disabled step, and gets the new operation when the step is enabled. */
   const rill_status status = disabled ? RILL_OK : RILL_DISPATCH(exec, graph, set, exec, step, operation);
   rill__operation_unref(status == RILL_OK ? put_in_step(exec, step, operation) : operation);
   return status;
 }
 
+/* The backend is asked first: if it refuses, the step stays enabled.  `disabled` and the steps change under the lock of
+ * graphs, because threads that have only the lock read them. */
 static rill_status disable_step(struct rill__graph_exec *exec, uint32_t step) {
   struct rill__exec_core *core = rill__core(exec);
   struct rill__operation *empty = NULL;

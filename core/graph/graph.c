@@ -391,6 +391,8 @@ uint32_t rill__graph_new_search(struct rill__graph *graph) {
   return graph->searches = 1;
 }
 
+/* Not recursive, because a chain may be as long as the graph.  Each node is pushed at most once, so the stack has room
+ * for the nodes from `mark` on. */
 uint32_t rill__graph_search(struct rill__graph *graph, uint64_t mark, struct rill__graph_node *const *from,
                             size_t count, bool *no_memory) {
   RILL_ASSERT_GRAPHS_LOCKED();

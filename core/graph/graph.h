@@ -16,9 +16,9 @@
  * - Serials increase with numbers.  Until a node is removed both are equal.
  *
  * Invariants, without the lock
- * - A call that has found a node inside its epoch may read what does not change any more once `used` of the page counts
- *   the node (the page, its id, graph and serials, the place of the node), and the atomic fields of both.  It reads
- *   everything else under the lock, after rill__graph_node_check.
+ * - A call that has found a node inside its epoch may read the fields that are constant from the time when the page's
+ *   `used` counts the node (the page, its id, graph and serials, the place of the node), and the atomic fields of node
+ *   and page.  It reads everything else under the lock, after rill__graph_node_check.
  * - The list of pages changes under the lock, or after the last keeper was dropped, when no call can use the graph. */
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
@@ -105,7 +105,7 @@ struct rill__attachment {
   struct rill__object *object; /* referenced */
 };
 
-/* What the nodes up to the number `nodes` allocate and free: a hash table by address, in which some entries are
+/* A hash table, by address, of the memory that the nodes up to the number `nodes` allocate and free.  Some entries are
  * empty. */
 struct rill__graph_memory {
   struct {
@@ -205,7 +205,7 @@ void rill__edges_renumber(struct rill__graph *graph);
 
 /* ---- core/graph/removal.c; call these under the lock ---- */
 
-/* Removes the node and its edges.  The caller must drop `operation`, the node's, after it has released the lock. */
+/* Removes the node and its edges.  The caller must drop the node's `operation` after it has released the lock. */
 rill_status rill__graph_remove(struct rill__graph *graph, struct rill__graph_node *node,
                                struct rill__operation **operation);
 
@@ -248,7 +248,7 @@ const struct rill__attachment *rill__attached_list(const struct rill__object *at
 void rill__exec_claim(struct rill__graph_exec *exec);
 void rill__exec_unclaim(struct rill__graph_exec *exec);
 
-/* Called around a fork: waits for those claims to end, and prevents new ones. */
+/* Called around a fork: waits for the claims that must end before a fork (see above), and prevents new ones. */
 void rill__claims_lock(void);
 void rill__claims_unlock(void);
 void rill__claims_after_fork(void);
@@ -268,7 +268,7 @@ struct rill__refusal {
   uint64_t node; /* handle of the node; 0 if none */
 };
 
-/* What an update puts into an execution object: an operation for each step, and the caller's objects. */
+/* The contents of an update of an execution object: an operation for each step, and the caller's objects. */
 struct rill__replacement {
   struct rill__operation **operations; /* referenced, or NULL */
   struct rill__object *attached;       /* referenced, or NULL */

@@ -75,7 +75,7 @@ bool rill__place_add(struct rill__place *place, struct rill__place other) {
     return true;
   }
   if (place->join != NULL && is_same(place->join->parts[place->join->count - 1], other)) return true;
-  /* A join with several references must not change: other places contain exactly its present nodes. */
+  /* A join with several references must not change: other places contain exactly its current nodes. */
   if (place->join == NULL || place->join->references > 1) {
     struct rill__join *const join = new_join(*place); /* takes over the reference that the place had */
     if (join == NULL) return false;

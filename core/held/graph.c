@@ -129,8 +129,8 @@ rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__strea
   return status;
 }
 
-/* Claims the object without checking for held launches: this is one of them, and those after it are in the same
- * queue. */
+/* Claims the object without checking for held launches: this launch is one of them, and the held launches after it are
+ * in the same queue. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   rill__exec_claim(exec);

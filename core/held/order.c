@@ -9,9 +9,9 @@
  * record of an event for which streams already wait can close a cycle, so the search runs for such records alone.
  *
  * Usually a record is queued before the wait for it, and has the smaller serial number.  The exceptions are the records
- * that this file checks.  If the last exception precedes the creation of the fence that is the goal, everything younger
- * than the fence depends only on older entries.  A path to a wait for the fence, which is younger than the fence, then
- * never leads through a wait older than the fence, so the search skips those.
+ * that this file checks.  If the last exception precedes the creation of the fence that is the goal, every entry
+ * younger than the fence depends only on older entries.  Waits for the fence are younger than the fence, so no path to
+ * such a wait then leads through a wait that is older than the fence.  The search therefore skips these older waits.
  */
 static uint64_t last_exception; /* serial number of the last record that was queued after a wait for it */
 static uint64_t searches;

@@ -134,11 +134,15 @@ static void list_op(struct rill__queue *queue, struct held_op *op) {
   list->newest = op;
 }
 
+/* Undoes what queuing the operation did for others: from here on frees, unregistrations and changes of the execution
+ * object no longer take the operation into account. */
 void rill__held_op_end(struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
   if (rill__held_is_wait(op)) return;
   if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
-    RILL_ASSERT(op->fence->queue != NULL, "a fence knows where its record is until that ends");
+    /* The fence may outlive the queue, which is freed with its stream. */
+    RILL_ASSERT(op->fence->queue != NULL,
+                "a fence knows where its record is until the record has been submitted or has failed");
     op->fence->queue = NULL;
   }
   if (rill__held_is(op, RILL__OPERATION_EXEC)) {
@@ -388,7 +392,7 @@ static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
   return true;
 }
 
-/* What a wait needs, allocated before the lock is taken. */
+/* The objects that a wait needs; they are allocated before the lock is taken. */
 struct new_wait {
   struct rill__stream *stream;
   struct rill__event *event;

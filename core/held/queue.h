@@ -31,7 +31,8 @@ struct rill__fence {
   struct held_op *wait_before;   /* last wait that precedes the record in that queue */
   uint64_t wait_position;        /* position of that wait; 0 if there is none */
   struct rill__queue *blocked;   /* queues whose first operation waits for this fence */
-  struct rill__watch *watches;   /* valid when QUEUED: the watches that arrive when that ends (core/held/watch.h) */
+  struct rill__watch *watches;   /* valid when QUEUED: the watches to hand to the watcher when the fence is no longer
+                                    QUEUED (core/held/watch.h) */
   struct rill__failure *failure; /* valid when FAILED; NULL if memory ran out */
   struct rill__name event;       /* for messages */
 };

@@ -88,7 +88,9 @@ rill_status rill__submit_operation(struct rill__stream *stream, const struct ril
     case RILL__OPERATION_PREFETCH:
       return rill__submit_prefetch(stream, operation->prefetch.p, operation->prefetch.size);
     case RILL_NODE_HOST_CALL: return rill__submit_host_call(stream, operation->host_call.fn, operation->host_call.user);
-    default: return rill__fail(RILL_ERROR_INTERNAL, "operations of kind %u are not submitted alone", operation->kind);
+    default:
+      return rill__fail(RILL_ERROR_INTERNAL, "operations of kind %u cannot be submitted by themselves",
+                        operation->kind);
   }
 }
 
@@ -130,7 +132,7 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
   rill__failure_unref(failure);
 }
 
-/* Submits the first operation, without the lock meanwhile. */
+/* Submits the first operation, releasing the lock during the driver call. */
 static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
   struct held_op *op = rill__queue_remove_first(queue);

@@ -322,6 +322,8 @@ static rill_status watch_point(struct rill__watch *watch, struct rill__event *ev
   return RILL_OK;
 }
 
+/* The threads are started first, so that a watch that has been accepted is never left without a thread.  A function is
+ * passed to its thread even if the point is already complete, because it must not run inside the caller's call. */
 rill_status rill__event_watch(struct rill__event *event, const struct rill__listener *listener) {
   RILL_TRY(rill__check_usable(event->base.device));
   const bool over = is_over_already(event, listener);

@@ -8,7 +8,8 @@
  * One thread, the watcher, handles every watch from the call to its end.  Points of one stream complete in order, so
  * the watcher keeps a line (an ordered list) of watches for each stream.  If a backend can wake a watch (the `notify`
  * slot of events), it wakes the first watch of each line; the watcher polls the first watches of all other lines.  A
- * second thread calls the functions of rill_event_then, so those may block.
+ * second thread calls the functions of rill_event_then, so these functions may block.  A watch has arrived when its
+ * record is no longer queued: the driver has the record, or the record has failed.
  *
  * Invariants
  * - A watch is in exactly one place: at a fence that is QUEUED, under the lock of held work; in the list of watches
@@ -18,7 +19,7 @@
  * - The lock of watches is taken after the lock of held work, and only to change the lists: nothing is called under it.
  *   A backend takes it to wake a watch.
  * - The watcher holds `querying` while it calls a backend.  At process exit `querying` is taken and never released, so
- * no driver is called after its library has been unloaded.
+ *   no driver is called after its library has been unloaded.
  * - The child of a fork has no watches: references that the parent's watches hold are never dropped, and nothing is
  *   notified.
  */

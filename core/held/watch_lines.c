@@ -1,15 +1,16 @@
 /* The watches that a backend has to be queried about, in one line per stream.
  *
  * A wake-up costs the watcher about 3 us of processor time (a timed wait and two thread switches), and polling a line
- * costs one driver call, about 1 us.  If one line is polled every TICK, an event is notified TICK / 2 late in the
- * median, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28
+ * costs one driver call, about 1 us.  If one line is polled every TICK, an event is notified with a median delay of
+ * TICK / 2, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28
  * the same line is polled every 112 us.  Therefore:
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
  *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
  *   fraction.
  * - At most MAX_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
- * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for times
- *   in which events are near: at most 1 / SHARE and 1.2 % in a second. */
+ * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for
+ *   periods in which events are about to complete.  So in any second the watcher uses at most 1 / SHARE of a processor
+ *   plus 1.2 %. */
 #include "core/held/watch.h"
 
 #include "core/device/life.h"

@@ -1,9 +1,9 @@
 /* Bundles: the output of rillcc that is linked into a program.  A bundle has one module per device, however it was
  * loaded, and the kernels that references have found there.
  *
- * A bundle is memory of a program or library that may be unloaded.  It is read only while it is loaded and while a
- * reference to it is looked up, both in a call that received it; otherwise it is just an address that identifies
- * modules.
+ * A bundle is memory of a program or library that may be unloaded.  A call that receives the bundle, to load it or to
+ * look up a reference to it, reads it only until the call returns.  All other code uses the bundle's address only to
+ * identify modules.
  *
  * Invariants, under the lock
  * - A module in the list has a bundle.

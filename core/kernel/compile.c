@@ -49,7 +49,7 @@ static bool is_definition(const char *option) {
 static rill_status read_option(struct rill__compile *request, const char **definitions, size_t i, const char *option) {
   RILL_REQUIRE(option != NULL, RILL_ERROR_INVALID_ARGUMENT, "rill_compile_options.options[%zu] is NULL", i);
   RILL_REQUIRE(strpbrk(option, "\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.options[%zu] contains a line end", i);
+               "rill_compile_options.options[%zu] contains a newline", i);
   if (is_definition(option)) {
     definitions[request->definition_count++] = option;
   } else if (strcmp(option, "-std=c++17") == 0 || strcmp(option, "-std=c++20") == 0) {
@@ -89,7 +89,7 @@ static rill_status check_header(const rill_compile_header *headers, size_t i) {
   RILL_REQUIRE(header->name != NULL && header->text != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_compile_options.headers[%zu].%s is NULL", i, header->name == NULL ? "name" : "text");
   RILL_REQUIRE(strpbrk(header->name, "\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "the name of rill_compile_options.headers[%zu] contains a line end", i);
+               "the name of rill_compile_options.headers[%zu] contains a newline", i);
   RILL_REQUIRE(is_header_name(header->name), RILL_ERROR_INVALID_ARGUMENT,
                "rill_compile_options.headers[%zu] is called \"%.80s\": not a relative path of at most %d characters "
                "without \"..\"",
@@ -111,7 +111,7 @@ rill_status rill__compile_check_options(const rill_compile_options *options) {
                "rill_compile_options.headers is NULL, but header_count is %zu", options->header_count);
   const char *label = options->label;
   RILL_REQUIRE(label == NULL || strpbrk(label, "\"\\\r\n") == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_compile_options.label contains a quote, a backslash or a line end");
+               "rill_compile_options.label contains a quote, a backslash or a newline");
   for (size_t i = 0; i < options->header_count; i++) RILL_TRY(check_header(options->headers, i));
   return RILL_OK;
 }

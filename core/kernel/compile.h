@@ -13,7 +13,7 @@ extern const size_t rill__dialect_header_count;
 rill_status rill__compile_check_options(const rill_compile_options *options);
 rill_status rill__compile_check_device(struct rill__device *device);
 
-/* Compiles a source and loads the result.  Call it outside epochs, because it takes long. */
+/* Compiles a source and loads the result.  Call it outside epochs, because it takes a long time. */
 rill_status rill__compile(struct rill__device *device, const char *source, const rill_compile_options *options,
                           struct rill__module **out);
 

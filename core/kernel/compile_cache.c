@@ -92,7 +92,7 @@ static bool read_all(int file, void *into, size_t size) {
   return true;
 }
 
-/* Reads a result.  The file must agree with the key, with its size and with its own check sum. */
+/* Reads a result.  The file must agree with the key, with its size and with its own checksum. */
 static void *read_verified(int file, const uint8_t key[RILL__SHA256_BYTES], size_t *size) {
   struct head head;
   struct stat about;

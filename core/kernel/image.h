@@ -19,7 +19,7 @@
 /* value of rill_bundle_kernel.arg_count if the image does not describe the arguments */
 #define RILL__ARGS_UNKNOWN UINT32_MAX
 
-/* What an image specifies about a kernel besides its arguments; 0 where it specifies nothing. */
+/* The requirements of a kernel that its image specifies, besides the arguments; 0 if the image specifies none. */
 struct rill__kernel_needs {
   uint32_t block[3]; /* the only block shape that the kernel can run in */
   uint32_t max_threads, warp_size;

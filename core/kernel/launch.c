@@ -22,7 +22,7 @@
 
 static const char axes[] = { 'x', 'y', 'z' };
 
-enum { MAX_ARGS = 1024 }; /* more than fit into any driver's 4 KiB of arguments in practice */
+enum { MAX_ARGS = 1024 }; /* rill's own limit; drivers limit the bytes: older ones to 4 KiB, newer ones to 32764 */
 enum { FEW_ARGS = 15 };   /* room that every launch has for arguments */
 
 static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__kernel *kernel, const char *what,
@@ -170,7 +170,7 @@ rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
                     kernel->base.device->name, why);
 }
 
-/* Checks the number of arguments before there is room for `count` values. */
+/* Checks the number of arguments, `count`, before the caller allocates memory for that many values. */
 static rill_status check_arg_count(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
   const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,

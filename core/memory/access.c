@@ -1,4 +1,4 @@
-/* What is known about an address that a kernel accesses, for kernels that check their accesses. */
+/* Describes the memory at an address that a kernel accesses, for kernels that check their accesses. */
 #include "core/memory/memory.h"
 #include "core/tracking/frees.h"
 #include "core/tracking/map.h"

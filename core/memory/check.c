@@ -41,7 +41,7 @@ rill_status rill__memory_is_pageable(struct rill__device *device, const void *p,
 
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
                "%p is memory of kind %u, not managed" RILL_HINT "allocate it with RILL_MEMORY_MANAGED", p,
                allocation->kind);

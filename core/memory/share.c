@@ -8,7 +8,7 @@
 rill_status rill__memory_check_exportable(const struct rill__allocation *allocation, const void *p) {
   static const char *const kinds[] = { "RILL_MEMORY_UNKNOWN", "RILL_MEMORY_DEVICE", "RILL_MEMORY_PINNED",
                                        "RILL_MEMORY_MANAGED", "RILL_MEMORY_REGISTERED" };
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   RILL_REQUIRE(!allocation->imported, RILL_ERROR_INVALID_ARGUMENT,
                "%p is imported" RILL_HINT
                "export it in the process that allocated it; one handle serves any number of processes",

@@ -153,7 +153,7 @@ struct rill__exec_core {
   bool claimed;                   /* claimed by a thread that launches or changes the object (core/graph/graph.h) */
   uint32_t claimants;             /* threads that wait for the end of the claim */
   _Atomic uint32_t held_launches; /* launches in the queue of `held_stream` or being submitted (core/held/held.h) */
-  /* both fields change under the lock of held work; the count also needs the claim to be raised */
+  /* both fields change under the lock of held work; raising the count also requires the claim */
   struct rill__stream *held_stream;
   uint32_t records;   /* number of steps that record events */
   bool made;          /* the backend's `instantiate` has succeeded */

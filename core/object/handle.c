@@ -58,8 +58,9 @@ static struct rill__slot *slot_of(const struct rill__object *object) {
 static uint32_t generation_step(enum rill__kind kind) { return kind == RILL__GRAPH_NODE ? RILL__PAGE_NODES : 1; }
 
 const char *rill__kind_name(enum rill__kind kind) {
-  static const char *const names[RILL__KIND_END] = { "object", "device", "stream", "event",      "module",
-                                                     "kernel", "pool",   "graph",  "graph_exec", "graph_node" };
+  static const char *const names[RILL__KIND_END] = { "object",           "device",    "stream", "event",
+                                                     "module",           "kernel",    "pool",   "graph",
+                                                     "execution object", "graph node" };
   return kind < RILL__KIND_END ? names[kind] : names[0];
 }
 
@@ -81,7 +82,7 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
   if (given != kind) {
     const bool known = given > 0 && given < RILL__KIND_END;
     return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, but a handle of kind %s is needed", argument,
-                      (unsigned long long)id, known ? "a handle of kind " : "not a handle of rill",
+                      (unsigned long long)id, known ? "a handle of kind " : "not a rill handle",
                       known ? rill__kind_name(given) : "", wanted);
   }
   struct rill__slot *slot = slot_at(kind, (uint32_t)(id >> 32) & 0xffffffu);

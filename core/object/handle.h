@@ -2,7 +2,7 @@
  *
  * An id consists of a kind (8 bits), a slot (24) and a generation (32).  Slots live in chunks that are never freed or
  * moved, so any id is safe to look up.  A slot's generation and its reference count share one atomic word: an object is
- * found exactly if its id's generation is the slot's and the count is not 0.  When its object has been destroyed, a
+ * found if and only if its id's generation is the slot's and the count is not 0.  When its object has been destroyed, a
  * slot is reused with the next generation; a slot whose generations are used up is never reused.
  *
  * Besides the references that users hold, `refs` counts what needs the object's memory: the handle itself while it is

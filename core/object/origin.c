@@ -71,7 +71,7 @@ void rill__origins_start(void) { rill__notes_origins = true; }
 
 /* Indexed by kind and slot, in chunks like the slots.  Guarded by the lock. */
 struct noted {
-  uint64_t id; /* id of the object recorded last; the object is alive exactly if its slot says so */
+  uint64_t id; /* id of the object recorded last; the object is alive if and only if its slot says so */
   const struct rill__device *device;
   char label[64];
   struct rill__origin origin;

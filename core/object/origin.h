@@ -1,4 +1,4 @@
-/* Where objects were created: the call stack at that time, for RILL_CHECK=memory. */
+/* Records where objects were created, as the call stack at that time, for RILL_CHECK=memory. */
 #ifndef RILL_CORE_OBJECT_ORIGIN_H
 #define RILL_CORE_OBJECT_ORIGIN_H
 

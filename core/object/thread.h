@@ -76,7 +76,7 @@ struct rill__thread {
   char injected[192];   /* the rule of RILL_FAULT that made a call fail last (core/diagnose/inject.h) */
   uint32_t injected_at; /* `handles` at that time */
   uint32_t suspend_depth;
-  uint32_t ranges; /* number of open rill_range_push */
+  uint32_t ranges; /* number of ranges that rill_range_push has begun and that have not ended */
   /* Captures of mode RILL_CAPTURE_THREAD that this thread began, for each backend, the newest first; after them,
    * captures of threads that had the record before.  Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];

@@ -14,8 +14,8 @@
 #include <rill/graph.h>
 #include <string.h>
 
-/* What an operation owns besides its own struct, such as memory that data was copied to. finish: called when the driver
- * has the work that uses it; drop: called when nothing will use it. */
+/* The resources that an operation owns besides its own struct, such as memory that data was copied to. finish: called
+ * when the driver has the work that uses the resources; drop: called when nothing will use them. */
 struct rill__payload {
   void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
   void (*drop)(struct rill__payload *payload);
@@ -30,8 +30,8 @@ enum {
   RILL__OPERATION_EXEC /* a launch of an execution object */
 };
 
-/* Each function creates an operation of the device with one reference.  For a launch, the arguments are checked
- * already, and are copied. */
+/* Each function creates an operation of the device with one reference.  For a launch, the arguments have already been
+ * checked, and are copied. */
 rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__operation **out);
 rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
                                  struct rill__operation **out);
@@ -54,8 +54,8 @@ rill_status rill__operation_empty(struct rill__device *device, struct rill__oper
 /* Returns the bytes of the operation and its payload. */
 size_t rill__operation_size(const struct rill__operation *operation);
 
-/* Passes the payload to its `finish`: from here on the stream's driver uses what it owned.  Only the caller has the
- * operation. */
+/* Passes the payload to its `finish`: from here on the stream's driver uses what the operation owned.  Only the caller
+ * has the operation. */
 void rill__operation_finish(struct rill__operation *operation, struct rill__stream *stream);
 
 /* Creates a launch with another value of argument `index`. */

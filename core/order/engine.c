@@ -363,7 +363,7 @@ static void drop_group(struct rill__numbered *item) {
 }
 static void drop_event(struct rill__numbered *item) { free_event((struct rill__order_event *)item); }
 
-/* Forgets all memory.  Streams that continue start again, without their earlier work. */
+/* Forgets all memory.  Streams that are still used begin again, without their earlier work. */
 void rill__order_clear(struct rill__order *order) {
   rill__touches_clear(order);
   rill__gates_clear(order);

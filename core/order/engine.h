@@ -1,8 +1,8 @@
 /* The engine of the check of order.  It finds accesses of memory that are not ordered, from the happens-before relation
  * of streams, with vector clocks.
  *
- * The engine knows no objects of rill.  Streams and events are numbers that are never reused, and memory is ranges of
- * addresses.  The engine is notified of operations in the order in which they happen.  It reports each access that
+ * The engine knows none of rill's objects.  Streams and events are numbers that are never reused, and memory is ranges
+ * of addresses.  The engine is notified of operations in the order in which they happen.  It reports each access that
  * conflicts with an earlier one (at least one of them is a write) if neither is known to come before the other.
  *
  * The following are ordered: the operations of a stream; a wait of a stream, after everything that the event's record
@@ -24,11 +24,11 @@
  *   may be known to everything that follows.  A kernel that polls while later work is submitted is a gate that this
  *   work may open.
  *
- * A touch is a remembered access.  It is dropped when a later touch comes after it that conflicts with everything that
- * the earlier one conflicts with and is no vaguer: whatever is not ordered after the earlier touch is then not ordered
- * after the later one either.  So an interval has at most a few touches of each stream, and an operation is reported
- * exactly if it conflicts with any operation before it.  A touch that the host has waited for is also dropped, because
- * everything that follows is ordered after it.
+ * A touch is a remembered access.  An earlier touch is dropped if a later touch is ordered after it, conflicts with
+ * every access that the earlier one conflicts with, and is no vaguer: an access that is not ordered after the earlier
+ * touch is then not ordered after the later one either.  So an interval has at most a few touches of each stream, and
+ * an operation is reported if and only if it conflicts with any operation before it.  A touch that the host has waited
+ * for is also dropped, because everything that follows is ordered after it.
  *
  * A lock of the caller guards the engine.  If there is no host memory, the engine forgets everything and reports
  * nothing.
@@ -79,7 +79,7 @@ enum {
   RILL__ORDER_PUBLISHES = 1,         /* show the progress of its stream, including itself */
   RILL__ORDER_POLLS = 2,             /* wait for the host */
   RILL__ORDER_PUBLISHES_EARLIER = 4, /* show that everything before it is complete */
-  RILL__ORDER_FOLLOWS = 8,           /* it is part of the operation before it, and publishes if that one did */
+  RILL__ORDER_FOLLOWS = 8,           /* it is part of the operation before it, and publishes if that operation did */
   RILL__ORDER_IS_SIGNALED = 16       /* wait for work that was submitted after it */
 };
 

@@ -11,7 +11,7 @@ static void end_gate(struct rill__order *order, struct rill__gate *gate) {
   rill__timeline_drop(order, gate->timeline);
 }
 
-/* Frees memory after many host calls were pending. */
+/* Makes the array of gates smaller after many host calls have been pending at once. */
 static void shrink_gates(struct rill__order *order) {
   enum { FEW = 1024 };
   if (order->gate_room <= FEW || order->gate_count > order->gate_room / 8) return;
@@ -154,8 +154,8 @@ void rill__pending_update(struct rill__order *order) {
   }
 }
 
-/* Decides pending findings.  A gate waited only for operations before it opened.  If the host had not seen an operation
- * complete by then, the gate did not wait for that operation. */
+/* Decides pending findings.  A gate can have waited only for operations that were complete before it opened.  If the
+ * host had not seen an operation complete by then, the gate did not wait for that operation. */
 void rill__pending_decide(struct rill__order *order) {
   size_t kept = 0;
   for (size_t i = 0; i < order->pending_count; i++) {

@@ -147,7 +147,7 @@ static void apply_known(struct rill__journal *journal) {
     free_note(journal, note);
   }
   RILL_ASSERT((journal->first == NULL) == (journal->end == &journal->first),
-              "`end` is the start of the list exactly if the list is empty");
+              "`end` is the start of the list if and only if the list is empty");
   RILL_ASSERT(journal->first != NULL || (journal->bytes == 0 && journal->awaited.count == 0),
               "an empty journal awaits nothing");
 }

@@ -106,7 +106,7 @@ static struct rill__order_range *note_range(struct noted *noted, const struct ri
   return &noted->ranges[noted->count++];
 }
 
-/* Rows in slices.  passing: the rows are read before the call returns. */
+/* The rows of a copy or fill.  `passing`: the rows are read before the call returns. */
 struct rows {
   const void *p;
   uint32_t kind; /* of the memory, when the operation was made */

@@ -31,7 +31,7 @@ struct words {
   char text[200];
 };
 
-/* Returns: stream "a" */
+/* Returns a name such as: stream "a" */
 static struct words name_stream(const struct rill__order_op *op) {
   struct words words;
   if (op->label[0] != '\0') {
@@ -42,7 +42,7 @@ static struct words name_stream(const struct rill__order_op *op) {
   return words;
 }
 
-/* Returns: kernel "scale"; copy of 64 bytes */
+/* Returns a name such as: kernel "scale", or: copy of 64 bytes */
 static struct words name_op(const struct rill__order_op *op) {
   struct words words;
   const bool named = op->name[0] != '\0', sized = op->size != 0;

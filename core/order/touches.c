@@ -38,8 +38,9 @@ static bool is_before(const struct rill__touch *touch, const struct rill__timeli
   return touch->position <= rill__clock_get(&timeline->clock, touch->timeline->base.number);
 }
 
-/* Returns true if the touch is made redundant by a later touch with these properties: everything that is unordered with
- * it, and conflicts with it, also conflicts as certainly with the later touch. */
+/* Returns true if the touch is made redundant by a later touch with these properties: every access that is unordered
+ * with it and conflicts with it is also unordered with the later touch and conflicts with that touch, with at least the
+ * same certainty. */
 static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, uint64_t gate) {
   const bool atomic = (touch->how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
   const bool covers_kinds = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);

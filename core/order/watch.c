@@ -31,8 +31,8 @@ void rill__order_after_fork(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if code that was loaded since may have synchronized by itself with work of a vendor's device.  From then
- * on, such code counts as present. */
+/* Returns true if code that was loaded after the check started may have synchronized by itself with work of a vendor's
+ * device.  From then on, such code counts as present. */
 static bool have_others_come(void) {
   const struct rill__backend *backend;
   for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
@@ -43,7 +43,7 @@ static bool have_others_come(void) {
   return false;
 }
 
-/* An operation whose device others may use has the tag 1. */
+/* An operation of a device that other code may use has the tag 1. */
 static void report_finding(void *user, const struct rill__order_finding *finding) {
   struct rill__order_finding said = *finding;
   const bool by_driver = finding->later->tag != 0 || (finding->earlier != NULL && finding->earlier->tag != 0);

@@ -21,7 +21,7 @@ void rill__order_after_fork(void); /* called in the child instead of unlock: the
 /* Notifies the journal of an operation that is being submitted. */
 void rill__order_notify(struct rill__journal *journal, const struct rill__observed *what);
 
-/* Return the group of a device, and an unused number for a stream or event that is not an object of rill. */
+/* Return the group of a device, and an unused number for a stream or event that is not one of rill's objects. */
 uint32_t rill__order_group_of(const struct rill__device *device);
 uint64_t rill__order_number(void);
 

@@ -272,8 +272,8 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
     block = left;
   }
   /* A free is rarely much older than the newest one, so the search for its place is short.  A block that gets a later
-   * number than its own is only found complete later, but may now have neighbours with that number, so it is put
-   * again. */
+   * number than its own is only found complete later, but may now have neighbours with that number, so this function
+   * starts again with the later number. */
   struct rill__block *older = heap->newest;
   for (int steps = 0; RILL__UNLIKELY(older != NULL && older->freed > freed); older = older->older) {
     if (++steps <= PLACES) continue;

@@ -6,7 +6,7 @@
  * - A FREE block is in one heap.  Two neighbouring blocks are both FREE in the same heap only if one of them was freed
  *   before the heap's `joins_from`: a freed block is joined at once with every neighbour that does not complete before
  *   it.
- * - `live` of a granule is nonzero exactly if an allocation starts there.  It contains the size in bytes that was
+ * - `live` of a granule is nonzero if and only if an allocation starts there.  It contains the size in bytes that was
  *   requested and, in the upper bits, the offset from the start of the granule that the alignment required.  The thread
  *   that exchanges it for 0 has freed the allocation, and no other thread has.  This needs no lock.
  * - The `starts` bit of a granule is set while its `live` may be nonzero.  Both are written under the lock, except for

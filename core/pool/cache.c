@@ -150,6 +150,7 @@ void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
     rill__heap_put(&pool->complete, block, 0);
     return;
   }
+  /* From here on the block keeps the cache by being in its heap, no longer by naming the heap. */
   struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
   cache->refs--;
   rill__heap_put(&cache->heap, block, block->freed);

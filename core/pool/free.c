@@ -38,9 +38,9 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
                       "%p was allocated in a capture: it is freed with the graph and its execution objects", p);
   }
   RILL_REQUIRE(!rill__segment_find(segment, p, &begin, &size) || begin == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "free it by its first address", p,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "pass its first address", p,
                (size_t)((uintptr_t)p - begin));
-  return rill__fail(RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
 }
 
 /* Returns the heap for a block that is freed on the stream: the complete heap if the stream has no work running, else
@@ -124,7 +124,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
 static rill_status find_segment(void *p, struct rill__segment **out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
-               "%p is not an allocation of rill, or has been freed", p);
+               "%p is not a rill allocation, or has been freed", p);
   RILL_REQUIRE(allocation->pooled, RILL_ERROR_INVALID_ARGUMENT,
                "%p was allocated by rill_alloc, not from a pool" RILL_HINT "free it with rill_free", p);
   *out = (struct rill__segment *)allocation;

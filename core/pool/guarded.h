@@ -17,7 +17,7 @@ static inline uint64_t rill__pool_limit(const struct rill__pool *pool) {
 void rill__block_guard(struct rill__guard **taken, struct rill__block *block, struct rill__stream *stream, void *begins,
                        size_t size);
 
-/* The same for memory of a graph, which no work uses yet. */
+/* Does the same for memory of a graph, which no work uses yet. */
 void rill__block_guard_of_graph(struct rill__guard **taken, struct rill__block *block, void *begins, size_t size);
 
 /* Called by the thread that has claimed the block, without the lock.  rill__block_drop_guard: the memory is freed

@@ -1,5 +1,5 @@
 /* Creation and destruction of pools. core/pool/blocks.h splits memory, core/pool/cache.h decides which stream may take
- * it when; alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
+ * memory, and when; alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
  *
  * Invariant: a pool whose handle was released is destroyed by a later call, once nothing is allocated from it.  A
  * thread that has an allocation of the pool, or has found one of its segments in this epoch, may use the pool. */

@@ -162,6 +162,7 @@ void rill__pools_synchronized_(struct rill__device *device) {
     if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold) continue;
     if (rill__is_guarded(device)) (void)rill__guards_flush(device, &pools[i]->base, RILL__WAITS_FOR_NOTHING);
     if (!drain(pools[i])) continue;
+    /* queried once for all pools, and only if there is memory to release, because it may query every stream */
     if (!looked) idle = rill__pool_may_release(pools[i]);
     looked = true;
     if (idle) (void)rill__pool_shrink(pools[i], threshold);

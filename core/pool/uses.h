@@ -10,7 +10,7 @@
  * - A use is in the list of its block and in one queue.  Both lists are doubly linked, so the use is removed from
  *   either in one step.
  * - A use is removed when its own event is complete.  Nothing is concluded about the uses after it.
- * - A queue is in the ring exactly if it is not empty.
+ * - A queue is in the ring if and only if it is not empty.
  * - A queue that is in the table, at the slot of its stream's handle, stays there until another stream has the slot.  A
  *   queue that is not in the table is freed when it is empty.
  */

@@ -118,15 +118,15 @@ void rill__stream_end(struct rill__stream *stream) {
   rill__capture_abandon(stream);
   /* its owner may destroy the native stream from here on */
   if (stream->imported && !stream->owned) rill__stream_unlist(stream);
-  atomic_store(&rill__core(stream)->pools_closed,
-               true); /* set before `caches` is read; core/pool/cache.c increments `caches` before it reads this flag */
+  /* set before `caches` is read; core/pool/cache.c increments `caches` before it reads this flag */
+  atomic_store(&rill__core(stream)->pools_closed, true);
   if (atomic_load(&rill__core(stream)->caches) != 0) atomic_load (&rill__stream_end_caches)(stream);
   const bool borrowed = stream->imported && !stream->owned;
   while (borrowed && atomic_load(&rill__core(stream)->visitors) != 0) (void)sched_yield();
   end_cached_event(stream);
   void (*const release)(void *, uintptr_t) = rill__core(stream)->release;
   void *const user = rill__core(stream)->release_user;
-  /* read only then: otherwise another thread may be writing it */
+  /* without `release`, `native` is not needed, and another thread may be writing it */
   const uintptr_t native = release != NULL ? stream->native : 0;
   const uint64_t id = stream->base.id;
   rill__object_retire(&stream->base);

@@ -1,4 +1,4 @@
-/* Streams by their native handles: imported streams, and streams of rill whose native handle was returned to the
+/* Streams by their native handles: imported streams, and rill's own streams whose native handle was returned to the
  * caller. */
 #include "core/stream/stream.h"
 

@@ -18,7 +18,7 @@ extern void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
 /* Returns the stream's cached event, which is created at its first use. */
 rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out);
 
-/* Makes later work of `stream` wait for all present work of `other`. */
+/* Makes later work of `stream` wait for all work submitted to `other` so far. */
 rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__stream *other);
 
 /* ---- core/stream/native.c ---- */
@@ -28,7 +28,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
 rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *options,
                                 struct rill__stream **out);
 
-/* Lets rill_stream_import find a stream that rill created by its native handle. */
+/* Lets rill_stream_import find, by its native handle, a stream that rill created. */
 rill_status rill__native_list(struct rill__stream *stream, uintptr_t native);
 /* Removes a stream from the table, once no call uses the stream. */
 void rill__native_unlist(struct rill__stream *stream);

@@ -2,8 +2,8 @@
  * faulting operation fails with the fault.
  *
  * Work of held streams and captures is not synchronized after each operation: a held stream would wait for itself, and
- * captured work does not run.  A message on standard error says so, once for each.  The launch of a graph is
- * synchronized.
+ * captured work does not run.  A message on standard error says so, once for held streams and once for captures.  The
+ * launch of a graph is synchronized.
  */
 #ifndef RILL_CORE_SYNC_FAULTS_H
 #define RILL_CORE_SYNC_FAULTS_H

@@ -108,6 +108,7 @@ static bool first_has_work(struct rill__device *device) {
 
 bool rill__device_is_idle(struct rill__device *device) {
   if (atomic_load(&device->lost) != RILL_OK) return true;
+  /* The driver does not know held work yet, so its answers would not include that work. */
   if (atomic_load(&rill__core(device)->held_streams) != 0) return false;
   rill__errors_suspend();
   size_t count = 0;

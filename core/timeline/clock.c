@@ -1,9 +1,9 @@
 /* The relation of a device's clock to the host's.
  *
- * A base is an event that a stream used for nothing else reaches immediately, so its time is known to some
+ * A base is an event that a stream used for nothing else reaches immediately, so its time is known to within a few
  * microseconds.  Times of work are measured from the last base before the work, because drivers return intervals as
  * floats, which have an error below half a microsecond up to SPAN_NS, and because the clocks of driver and host drift
- * apart by some microseconds per second.
+ * apart by a few microseconds per second.
  *
  * Invariant: `clocks_lock` is never held across a call of a backend.  A thread that creates a base for a device has set
  * `making` there, and only that thread changes the clock's stream and adds bases.

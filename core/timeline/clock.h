@@ -4,7 +4,7 @@
 
 #include "core/object/core.h"
 
-/* Return the time since the trace began in ns, and reset that time to zero. */
+/* Return the time in ns since the trace began, and set the beginning to the current time. */
 uint64_t rill__trace_now(void);
 void rill__trace_now_is_zero(void);
 /* Converts a time of CLOCK_MONOTONIC to a time of the trace; 0 if it is before the trace. */
@@ -19,7 +19,7 @@ void rill__trace_events_put(struct rill__event *const *events, size_t count);
  * queries the driver, for up to a second, and creates events. */
 uint64_t rill__trace_base(struct rill__device *device);
 
-/* Creates a new point for each device whose last one is old, which takes some milliseconds at most, and creates events
+/* Creates a new point for each device whose last one is old, which takes a few milliseconds at most, and creates events
  * for devices that have few left.  Called repeatedly by the thread of the trace. */
 void rill__trace_clocks_renew(void);
 

@@ -176,7 +176,7 @@ static bool find_times(struct rill__trace_line *line, const struct rill__trace_i
   return item->follows_before || rill__trace_time_of(item->start, item->base, begin);
 }
 
-/* Times have an error of some tenths of a microsecond, so bars could overlap by as much; they are moved apart.  A bar
+/* Times have an error of a few tenths of a microsecond, so bars could overlap by as much; they are moved apart.  A bar
  * of a nested operation is drawn inside the outer one. */
 void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item) {
   uint64_t begin = 0, end = 0;

@@ -1,4 +1,4 @@
-/* One operation of a trace: its name, and writing it (core/timeline/tracks.h). */
+/* An operation of a trace, and its lines in the file (core/timeline/tracks.h). */
 #ifndef RILL_CORE_TIMELINE_ITEM_H
 #define RILL_CORE_TIMELINE_ITEM_H
 
@@ -20,7 +20,7 @@ struct rill__trace_item {
   uint64_t trace;     /* number of the trace; an operation that completes late is not written to the next trace */
   uint64_t arrow;     /* for a record, the arrow that begins here; for a wait, the arrow that ends here; 0 if none */
   uint64_t ran_until; /* if `ran`: the operation ran from `submitted` until then */
-  const char *name;   /* for a kernel, its lasting name, or NULL if the label contains the name; for a note, its name */
+  const char *name;   /* name of the kernel or note, which outlives them; NULL if `label` has the kernel's name */
   uint32_t kind;      /* enum rill__observed_kind */
   bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
   bool null_stream, pageable;
@@ -45,7 +45,7 @@ struct rill__trace_item {
   char label[RILL__TRACE_LABEL_BYTES]; /* label of the launch or object; "" if there is none */
 };
 
-/* What has been written of a track so far. */
+/* The state of a track in the file: what the next line depends on. */
 struct rill__trace_line {
   unsigned process;
   uint64_t number;

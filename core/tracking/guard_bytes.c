@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The byte patterns.  Read as a float, a double or a half they are negative numbers from -4e13 to -3 of which the bits
- * change if 1 is added, so sums into this memory are noticed; read as a pointer they are no valid address. */
+/* The byte patterns.  As a float, double or half they are negative numbers between -4e13 and -2, whose bits change if 1
+ * is added, so additions to this memory are noticed.  As a pointer they are not a valid address. */
 enum { OF_ZONE = 0xc1, OF_FREED = 0xc2 };
 static const unsigned char of_zone = OF_ZONE, of_freed = OF_FREED;
 

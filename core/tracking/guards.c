@@ -423,7 +423,9 @@ rill_status rill__guards_report(struct rill__device *device) {
   guards->found = 0;
   pthread_mutex_unlock(&guards->lock);
   RILL_REQUIRE(found == 0, RILL_ERROR_CHECK,
-               "%s" RILL_HINT "run it on the CPU with kernels built by rillcc --check, which name the access", text);
+               "%s" RILL_HINT
+               "run it on the CPU with kernels built with rillcc --check, which report the access with its source line",
+               text);
   return RILL_OK;
 }
 

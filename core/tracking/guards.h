@@ -19,7 +19,7 @@
  * - A guard is LIVE, in the list of live guards, from allocation to free; then it may be KEPT, in the list of kept
  *   guards.
  * - The lock guards both lists; no other lock is taken under it.  A thread that compares memory takes the turn before
- *   the lock.  The turn is held while the device's own stream works, which waits for no other work.
+ *   the lock.  The turn is held while the device's own stream works; that stream waits for no other work.
  * - The memory of a KEPT guard is released, and the guard is freed, by the thread that removed it from the list in its
  *   turn.
  * - A guard that is dropped while another thread compares it (`pins`) is freed by that thread. */

@@ -74,24 +74,22 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   pthread_mutex_unlock(&ranges_lock);
   if (*out != NULL) return RILL_OK;
   RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
-               "%p is not an allocation of rill, but a variable of a module" RILL_HINT "it is freed with its module",
-               p);
+               "%p is not a rill allocation, but a variable of a module" RILL_HINT "it is freed with its module", p);
   if (registered) {
     RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
-                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
+                 "%p is not registered memory, but a rill allocation" RILL_HINT "free it with rill_free", p);
     RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                      "%p lies inside a registered range, %zu bytes after its start" RILL_HINT
-                      "unregister it by its first address",
+                      "%p lies inside a registered range, %zu bytes after its start" RILL_HINT "pass its first address",
                       p, offset);
   }
-  RILL_REQUIRE(
-      found == NULL || right, RILL_ERROR_NOT_FOUND,
-      "%p is not an allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister", p);
-  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
+  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+               "%p is not a rill allocation, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
+               p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not a rill allocation, or has been freed", p);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                     "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
-                    "free it by the address that rill_alloc or rill_memory_ipc_import returned",
+                    "pass the address that rill_alloc or rill_memory_ipc_import returned",
                     p, offset);
 }
 

@@ -11,7 +11,7 @@
  * most one entry per level.
  *
  * An allocation may begin anywhere and have any size.  Allocations do not overlap, except with allocations whose memory
- * was freed without rill's knowledge; a search for an address of those may or may not find them.
+ * was freed without rill's knowledge; a search for an address in such an allocation may or may not find it.
  *
  * Nodes are never freed.  Readers are inside an epoch, writers hold a lock of their own, and an allocation that was
  * removed is freed with rill__object_defer.  A reader that searches for an address in an allocation that exists

@@ -35,8 +35,7 @@
  * or plugin from exporting its names. */
 #ifdef RILL_STATIC
 #ifdef __cplusplus
-#error \
-    "RILL_STATIC is for C files that include rill.c; C++ calls a rill.c that is compiled by itself, without RILL_STATIC"
+#error "RILL_STATIC is for C files that include rill.c; a C++ program compiles rill.c separately, without RILL_STATIC"
 #endif
 #undef RILL_API
 #define RILL_API static __attribute__((unused))

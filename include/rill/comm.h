@@ -33,12 +33,13 @@
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
  * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
  * whose peer calls a collective operation. With MPI the ranks compare each collective operation before it moves data,
- * and a receive with its message. A mismatch writes no buffer, and fails on all ranks with one report, or on the rank
- * that receives. A collective operation on one rank and a message on another wait for a deadline, because neither rank
- * learns of the other's call. NCCL compares nothing: ranks with different counts may return OK with wrong sums, or hang
- * until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is compared before it starts,
- * and a mismatch of two collective operations leaves the communicator intact. MPI then also reports a collective
- * operation on one rank and a message on another; this, like every other failure, ends a communicator on all ranks.
+ * and a receive with its message. After a mismatch no buffer has been written. A collective operation fails on all
+ * ranks with the same report; a receive fails on the rank that receives. A collective operation on one rank and a
+ * message on another wait for a deadline, because neither rank learns of the other's call. NCCL compares nothing: ranks
+ * with different counts may return OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the
+ * environment of all ranks every operation is compared before it starts, and a mismatch of two collective operations
+ * leaves the communicator intact. MPI then also reports a collective operation on one rank and a message on another;
+ * this, like every other failure, ends a communicator on all ranks.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
@@ -48,7 +49,7 @@
  * Pitfall: an operation uses the native handle of a GPU stream, so a held stream refuses it with NOT_READY, and the
  * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
  * communicators at the same time, every process must use them in the same order. If threads share a communicator, its
- * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for those of other threads.
+ * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for the calls of other threads.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -138,9 +139,9 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 
 /* ---- joining ---- */
 
-/** Creates the id of a communicator for devices like this one. The creating process must live until all ranks have
- *  joined. On the CPU the id is for MPI processes if a launcher such as mpirun started several, and otherwise for the
- *  threads of this process. rill_comm_mpi_world returns, in every process, an id for all of them.
+/** Creates the id of a communicator for devices of the same backend. The creating process must live until all ranks
+ *  have joined. On the CPU the id is for MPI processes if a launcher such as mpirun started several, and otherwise for
+ *  the threads of this process. rill_comm_mpi_world returns, in every process, an id for all of them.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (no engine; the text lists what was tried and the package
  *           to install), BACKEND.
@@ -169,8 +170,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devi
                                                          const rill_comm_options *options, rill_comm *out);
 
 /** Joins all ranks of `comm` with the same `color` in a new communicator, ordered by `key` and then by their rank in
- *  `comm`.  Blocks until all ranks of `comm` have called it, or until the deadline of the options.  With
- *  RILL_COMM_NO_COLOR *out is null.  Each rank of a process must call it on a thread of its own.
+ *  `comm`.  Blocks until all ranks of `comm` have made the call, or until the deadline of the options.  With
+ *  RILL_COMM_NO_COLOR *out is null.  Each rank of a process must make the call on its own thread.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a color above INT32_MAX), UNSUPPORTED (NCCL before 2.18),
  *           TIMEOUT, OUT_OF_MEMORY, BACKEND, or the failure that ended `comm`.
@@ -217,7 +218,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /* ---- operations ----
  *
  * Operations are work of `stream`, which must belong to the communicator's device. `count` is in elements of `type`;
- * with 0 nothing is moved, but the CPU's ranks compare it. Buffers must not overlap, unless in an in-place form. */
+ * with 0 nothing is moved, but CPU ranks still compare their counts. Buffers must not overlap, unless in an in-place
+ * form. */
 
 /** Combines src of all ranks into dst of every rank.  In place: dst is src.
  *

@@ -105,8 +105,8 @@ RILL_API rill_status rill_stream_note_end(rill_stream stream);
 /** Adds to the trace an operation that the host ran on behalf of the stream. The times are in nanoseconds of
  *  CLOCK_MONOTONIC. Has no effect if no trace is running.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (as for rill_stream_note_begin; the end is before the
- *           begin).
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (as for rill_stream_note_begin; the end precedes
+ *           the beginning).
  *  Like:    nothing. */
 RILL_API rill_status rill_stream_note_ran(rill_stream stream, const rill_stream_note *note, uint64_t begin_ns,
                                           uint64_t end_ns);

@@ -151,9 +151,9 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  meant for programs that wait with poll, epoll or a library such as libuv.
  *
  *  Takes effect immediately if the point is already complete or the event was never recorded. Recording or releasing
- *  the event later has no effect on the notification. A thread of rill writes to the eventfd, so no device work is
- *  delayed (docs/guides/THREADS.md has the latency). Afterwards rill_event_is_ready tells whether the point was
- *  reached or failed.
+ *  the event later has no effect on the notification. One of rill's threads writes to the eventfd, so no device work is
+ *  delayed (docs/guides/THREADS.md has the latency). Afterwards rill_event_is_ready tells whether the point was reached
+ *  or failed.
  *
  *  `fd` must stay open until the notification. Nothing is added if its counter is at its maximum. A child created by
  *  fork receives no notifications for its parent's calls. Two kinds of event must not be recorded again before the
@@ -166,7 +166,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  Like:    cuLaunchHostFunc, hipLaunchHostFunc, which delay the stream. */
 RILL_API RILL_NODISCARD rill_status rill_event_notify_fd(rill_event event, int fd);
 
-/** Calls `fn(user, status)` once on a thread of rill, when the point that the event now marks is reached or has
+/** Calls `fn(user, status)` once on one of rill's threads, when the point that the event now marks is reached or has
  *  failed. `status` is RILL_OK, the status with which the recorded work failed, or DEVICE_LOST.
  *
  *  Takes effect like rill_event_notify_fd. The call itself never runs `fn`, even if the event is already complete.

@@ -77,7 +77,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const 
  *  `release(user)` is called once, by the rill call that drops the last reference to the object, before that call
  *  returns. If launches still run at that point, or another thread is inside a rill call, `release` is called at the
  *  end of a later call that is not a submission. `release` runs on the thread of that call and may call rill_free and
- *  every rill_*_release, but no other function of rill. `release` is not called if this function fails or the process
+ *  every rill_*_release, but no other rill function. `release` is not called if this function fails or the process
  *  exits first.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (release is NULL), OUT_OF_MEMORY.

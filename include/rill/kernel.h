@@ -93,7 +93,7 @@ typedef struct rill_launch {
   rill_dim3 block;           /**< threads */
   rill_dim3 cluster;         /**< blocks; all 0: none */
   uint32_t shared_mem_bytes; /**< dynamic shared memory per block */
-  uint32_t reserved;         /**< 0 */
+  uint32_t reserved;         /**< must be 0 */
   const rill_launch_attribute *attributes;
   size_t attribute_count;
   const rill_constant *constants;

@@ -159,7 +159,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
 
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream. Has no effect if `n` is 0.
  *
- *  A range that starts inside an allocation of rill must end inside it. With pageable memory the call may block. A
+ *  A range that starts inside one of rill's allocations must end inside it. With pageable memory the call may block. A
  *  pageable source is read after earlier work of the stream that writes it, and before the call returns. Overlapping
  *  ranges are undefined on a GPU and copied as by memmove on the CPU.
  *

@@ -1,5 +1,4 @@
-/* rill/rill.hpp: the C++17 interface of rill. It is header only and adds no cost to the C interface; link with rill
- * as in C.
+/* rill/rill.hpp: rill's C++17 interface. It is header-only and adds no cost to the C interface; link with rill as in C.
  *
  *     rill::device device = rill::device::open();
  *     rill::stream stream(device);

@@ -20,7 +20,7 @@
 /* Every status: name without prefix, number (never changed or reused), description. */
 #define RILL_STATUS_LIST(X)                                                             \
   X(OK, 0, "success")                                                                   \
-  X(ERROR_INVALID_ARGUMENT, 1, "an argument has no meaning here")                       \
+  X(ERROR_INVALID_ARGUMENT, 1, "an argument is invalid")                                \
   X(ERROR_OUT_OF_RANGE, 2, "a value lies outside its range or limit")                   \
   X(ERROR_INVALID_HANDLE, 3, "the handle is zero, invalid or of another type")          \
   X(ERROR_STALE_HANDLE, 4, "the last reference to the object has been released")        \

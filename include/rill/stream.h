@@ -147,8 +147,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const 
  *  Like:    cuStreamGetId. */
 RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t *out);
 
-/** Records `event` on `stream`. The event then marks all work submitted to the stream so far, and no longer its
- *  earlier point.
+/** Records `event` on `stream`. The event then marks all work submitted to the stream so far, instead of the point that
+ *  it marked before.
  *
  *  Returns immediately. Earlier waits keep their point. Later work on the stream does not delay the event. Flags:
  *  RILL_EVENT_EXTERNAL or 0.

@@ -109,7 +109,7 @@ static void is_reported(int rank, rill_status status, const char *says) {
 
 /* ---- tests ---- */
 
-static void a_call_that_fails(void) {
+static void a_join_that_fails_can_be_repeated(void) {
   static const char *const calls[] = { "ncclGetUniqueId", "ncclCommInitRank", "ncclGroupStart", "ncclGroupEnd" };
   begin();
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -122,7 +122,7 @@ static void a_call_that_fails(void) {
   end();
 }
 
-static void a_submission_that_fails(void) {
+static void a_failed_submission_breaks_the_communicator(void) {
   begin();
   make_comms(0);
   engine->fail_call("ncclAllReduce", 1, 4); /* of the arguments: nothing has started, the communicator lives */
@@ -138,7 +138,7 @@ static void a_submission_that_fails(void) {
   end();
 }
 
-static void a_rank_that_stalls(void) {
+static void a_stalled_rank_is_named(void) {
   begin();
   make_comms(deadline);
   const uint64_t start = now_ns();
@@ -158,7 +158,7 @@ static void a_rank_that_stalls(void) {
 }
 
 /* By a rule: its stream waits before its first operation, and the others' for it. */
-static void a_rank_delayed_by_a_rule(void) {
+static void a_rule_delays_a_rank(void) {
   begin();
   make_comms(0);
   const uint64_t start = now_ns();
@@ -174,7 +174,7 @@ static void a_rank_delayed_by_a_rule(void) {
 }
 
 /* Rank 1 arrives after the others have given up: it waits in vain, and all can be released, before or after. */
-static void a_rank_that_is_too_late(void) {
+static void a_rank_whose_stream_is_late_is_named(void) {
   begin();
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
@@ -195,7 +195,7 @@ static void a_rank_that_is_too_late(void) {
 }
 
 /* The deadline counts from the time when the stream reaches the operation, not from the call. */
-static void a_late_stream(void) {
+static void deadlines_begin_when_the_stream_is_reached(void) {
   begin();
   make_comms(deadline);
   driver->pause(0);
@@ -210,7 +210,7 @@ static void a_late_stream(void) {
   end();
 }
 
-static void another_count(void) {
+static void different_counts_time_out(void) {
   begin();
   make_comms(deadline);
   for (int i = 0; i < RANKS; i++) assert_comm(sum(i, i == 1 ? 2 : 1));
@@ -220,7 +220,7 @@ static void another_count(void) {
   end();
 }
 
-static void a_rank_that_dies(void) {
+static void a_dead_rank_is_reported(void) {
   begin();
   make_comms(60 * UINT64_C(1000000000));
   assert_comm(sum(0, 1));
@@ -235,7 +235,7 @@ static void a_rank_that_dies(void) {
 }
 
 /* Without a deadline nothing watches: the next query finds the failure, and an abort ends running operations. */
-static void a_rank_that_dies_unwatched(void) {
+static void a_dead_rank_is_found_without_a_deadline(void) {
   begin();
   make_comms(0);
   assert_comm(sum(0, 1));
@@ -247,7 +247,7 @@ static void a_rank_that_dies_unwatched(void) {
   end();
 }
 
-static void an_abort(void) {
+static void an_abort_ends_operations(void) {
   begin();
   for (int watched = 0; watched < 2; watched++) {
     make_comms(watched != 0 ? 60 * UINT64_C(1000000000) : 0);
@@ -272,7 +272,7 @@ static const char *submit_and_block(unsigned index, void *shared) {
   return NULL;
 }
 
-static void a_submission_that_blocks(void) {
+static void a_blocked_submission_times_out(void) {
   begin();
   make_comms(deadline);
   engine->block_submissions(1);
@@ -323,7 +323,7 @@ static void threads_join(void) {
 
 /* ---- rill's part ---- */
 
-static void a_held_stream(void) {
+static void a_held_stream_is_refused(void) {
   begin();
   make_comms(0);
   rill_event never = RILL_NULL_EVENT;
@@ -352,7 +352,7 @@ static void the_current_device_stays(void) {
   end();
 }
 
-static void bad_ids_and_devices(void) {
+static void bad_ids_and_devices_are_refused(void) {
   begin();
   rill_comm comm;
   rill_comm_id good, bad;
@@ -387,7 +387,7 @@ static void bad_ids_and_devices(void) {
   end();
 }
 
-static void a_thousand_communicators(void) {
+static void a_thousand_communicators_leak_nothing(void) {
   begin();
   const size_t before = driver->live("*");
   const unsigned rounds = scaled(1000);
@@ -403,7 +403,7 @@ static void a_thousand_communicators(void) {
   end();
 }
 
-static void after_a_fork(void) {
+static void a_forked_child_is_refused(void) {
   begin();
   make_comms(0);
   const pid_t child = fork();
@@ -422,7 +422,7 @@ static void after_a_fork(void) {
 }
 
 /* Exit with everything under way: a child, since it is a process's end. */
-static void exits_in_the_middle(void) {
+static void the_process_may_exit_during_operations(void) {
   begin();
   assert_int_equal(system("\"$RILL_COMM_SELF\" exit"), 0);
   end();
@@ -440,25 +440,25 @@ int main(int argc, char **argv) {
   if (argc > 1) return leave_in_the_middle();
   if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = {
-    TEST(a_call_that_fails),
-    TEST(a_submission_that_fails),
-    TEST(a_rank_that_stalls),
-    TEST(a_rank_delayed_by_a_rule),
-    TEST(a_rank_that_is_too_late),
-    TEST(a_late_stream),
-    TEST(another_count),
-    TEST(a_rank_that_dies),
-    TEST(a_rank_that_dies_unwatched),
-    TEST(an_abort),
-    TEST(a_submission_that_blocks),
+    TEST(a_join_that_fails_can_be_repeated),
+    TEST(a_failed_submission_breaks_the_communicator),
+    TEST(a_stalled_rank_is_named),
+    TEST(a_rule_delays_a_rank),
+    TEST(a_rank_whose_stream_is_late_is_named),
+    TEST(deadlines_begin_when_the_stream_is_reached),
+    TEST(different_counts_time_out),
+    TEST(a_dead_rank_is_reported),
+    TEST(a_dead_rank_is_found_without_a_deadline),
+    TEST(an_abort_ends_operations),
+    TEST(a_blocked_submission_times_out),
     TEST(nobody_else_joins),
     TEST(threads_join),
-    TEST(a_held_stream),
+    TEST(a_held_stream_is_refused),
     TEST(the_current_device_stays),
-    TEST(bad_ids_and_devices),
-    TEST(a_thousand_communicators),
-    TEST(after_a_fork),
-    TEST(exits_in_the_middle),
+    TEST(bad_ids_and_devices_are_refused),
+    TEST(a_thousand_communicators_leak_nothing),
+    TEST(a_forked_child_is_refused),
+    TEST(the_process_may_exit_during_operations),
   };
   return RUN_ONCE("faults of rill_comm", tests);
 }

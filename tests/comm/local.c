@@ -93,7 +93,7 @@ static rill_status differ(int rank, int what) {
   }
 }
 
-static void mismatched_operations(void) {
+static void mismatched_operations_are_refused(void) {
   static const char *const says[] = { "of 5 elements of int64, sum",
                                       "of 4 elements of uint64",
                                       "elements of int64, max",
@@ -119,7 +119,7 @@ static void mismatched_operations(void) {
   works_again();
 }
 
-static void mismatched_messages(void) {
+static void mismatched_messages_are_refused(void) {
   for (int what = 0; what < 2; what++) {
     make_comms(0);
     assert_comm(rill_comm_send(comms[0], streams[0], cells[0], 2, RILL_COMM_INT64, 2));
@@ -141,7 +141,7 @@ static rill_status call_message(int rank, bool sends, uint32_t peer) {
                : rill_comm_receive(comms[rank], streams[rank], cell, 1, RILL_COMM_INT64, peer);
 }
 
-static void a_message_and_a_collective_operation(void) {
+static void a_message_matches_no_collective_operation(void) {
   for (int what = 0; what < 4; what++) {
     const bool sends = what % 2 == 0, message_first = what / 2 == 0;
     const char *const message =
@@ -163,7 +163,7 @@ static void a_message_and_a_collective_operation(void) {
 }
 
 /* In a group the order of messages and collective operations is free. */
-static void a_group_of_both(void) {
+static void a_group_may_mix_messages_and_collective_operations(void) {
   make_comms(0);
   for (int i = 0; i < RANKS; i++) {
     assert_comm(rill_comm_group_begin());
@@ -181,7 +181,7 @@ static void a_group_of_both(void) {
 }
 
 /* One operation of a group differs: what met before it is dropped, what comes after it never meets. */
-static void a_mismatched_group(void) {
+static void a_mismatched_group_is_refused(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(0, 2));
@@ -198,7 +198,7 @@ static void a_mismatched_group(void) {
 }
 
 /* By a rule, as a program that is wrong would. */
-static void an_injected_count(void) {
+static void an_injected_count_is_reported(void) {
   make_comms(0);
   assert_ok(rill_fault_set("comm_count@2:1=+1"));
   assert_comm(sum(0, 3));
@@ -211,7 +211,7 @@ static void an_injected_count(void) {
 
 /* ---- missing ranks ---- */
 
-static void a_rank_that_does_not_call(void) {
+static void a_rank_that_does_not_call_is_named(void) {
   make_comms(deadline);
   for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
   for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
@@ -226,7 +226,7 @@ static void a_rank_that_does_not_call(void) {
 }
 
 /* Many operations wait on one stream: it is notified once. */
-static void many_waiting_operations(void) {
+static void many_waiting_operations_are_ended(void) {
   for (int round = 0; round < 20; round++) {
     make_comms(0);
     for (int i = 0; i < 50; i++) assert_comm(sum(0, 1));
@@ -239,7 +239,7 @@ static void many_waiting_operations(void) {
 }
 
 /* Its stream is blocked by a gate, before and after everything has been released. */
-static void a_late_rank(void) {
+static void a_rank_whose_stream_is_late_is_named(void) {
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
     stand_still(1);
@@ -256,7 +256,7 @@ static void a_late_rank(void) {
   works_again();
 }
 
-static void a_message_that_nobody_sends(void) {
+static void a_message_that_nobody_sends_times_out(void) {
   make_comms(deadline);
   assert_comm(rill_comm_receive(comms[1], streams[1], cells[1], 1, RILL_COMM_INT64, 2));
   is_reported(
@@ -268,7 +268,7 @@ static void a_message_that_nobody_sends(void) {
 }
 
 /* The deadline counts from the time when the stream reaches the operation. */
-static void a_late_stream(void) {
+static void deadlines_begin_when_the_stream_is_reached(void) {
   make_comms(deadline);
   stand_still(0);
   assert_comm(sum(0, 1));
@@ -283,7 +283,7 @@ static void a_late_stream(void) {
 
 /* ---- other ends of a communicator ---- */
 
-static void work_that_failed_before(void) {
+static void earlier_failed_work_fails_the_operation(void) {
   make_comms(0);
   rill_event never;
   assert_ok(rill_event_create(cpus[1], RILL_EVENT_OPTIONS(.label = "never"), &never));
@@ -299,7 +299,7 @@ static void work_that_failed_before(void) {
   works_again();
 }
 
-static void an_abort(void) {
+static void an_abort_ends_operations(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
@@ -313,7 +313,7 @@ static void an_abort(void) {
 }
 
 /* Ranks that were released while their operations waited are free of them when one of the others gives up. */
-static void an_abort_after_releases(void) {
+static void an_abort_ends_operations_of_released_handles(void) {
   make_comms(0);
   assert_comm(sum(0, 1));
   assert_comm(sum(1, 1));
@@ -329,7 +329,7 @@ static void an_abort_after_releases(void) {
 
 /* ---- one stream for all ranks ---- */
 
-static void one_stream(void) {
+static void ranks_may_share_one_stream(void) {
   make_comms(deadline);
   assert_comm(rill_comm_group_begin());
   for (int i = 0; i < RANKS; i++) {
@@ -373,7 +373,7 @@ static void threads_join(void) {
 }
 
 /* No byte of an id can change unnoticed. */
-static void damaged_ids(void) {
+static void damaged_ids_are_refused(void) {
   make_comms(0);
   rill_comm comm;
   assert_comm(rill_comm_id_create(cpus[0], &id));
@@ -456,7 +456,7 @@ static int count_threads(void) {
   return threads;
 }
 
-static void after_a_fork(void) {
+static void a_forked_child_is_refused(void) {
   make_comms(0);
   const pid_t child = fork();
   if (child == 0) {
@@ -472,7 +472,7 @@ static void after_a_fork(void) {
 }
 
 /* Exit with everything under way, in a child that is another program. */
-static void exits_in_the_middle(void) { assert_int_equal(system("\"$RILL_COMM_SELF\" exit"), 0); }
+static void the_process_may_exit_during_operations(void) { assert_int_equal(system("\"$RILL_COMM_SELF\" exit"), 0); }
 
 static int leave_in_the_middle(void) {
   make_comms(deadline);
@@ -485,28 +485,28 @@ int main(int argc, char **argv) {
   if (argc > 1) return leave_in_the_middle();
   if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = {
-    TEST(mismatched_operations),
-    TEST(mismatched_messages),
-    TEST(a_message_and_a_collective_operation),
-    TEST(a_group_of_both),
-    TEST(a_mismatched_group),
-    TEST(an_injected_count),
-    TEST(a_rank_that_does_not_call),
-    TEST(many_waiting_operations),
-    TEST(a_late_rank),
-    TEST(a_message_that_nobody_sends),
-    TEST(a_late_stream),
-    TEST(work_that_failed_before),
-    TEST(an_abort),
-    TEST(an_abort_after_releases),
-    TEST(one_stream),
+    TEST(mismatched_operations_are_refused),
+    TEST(mismatched_messages_are_refused),
+    TEST(a_message_matches_no_collective_operation),
+    TEST(a_group_may_mix_messages_and_collective_operations),
+    TEST(a_mismatched_group_is_refused),
+    TEST(an_injected_count_is_reported),
+    TEST(a_rank_that_does_not_call_is_named),
+    TEST(many_waiting_operations_are_ended),
+    TEST(a_rank_whose_stream_is_late_is_named),
+    TEST(a_message_that_nobody_sends_times_out),
+    TEST(deadlines_begin_when_the_stream_is_reached),
+    TEST(earlier_failed_work_fails_the_operation),
+    TEST(an_abort_ends_operations),
+    TEST(an_abort_ends_operations_of_released_handles),
+    TEST(ranks_may_share_one_stream),
     TEST(threads_join),
-    TEST(damaged_ids),
+    TEST(damaged_ids_are_refused),
     TEST(nobody_else_joins),
     TEST(nobody_else_splits),
     TEST(an_abort_ends_a_split),
-    TEST(after_a_fork),
-    TEST(exits_in_the_middle),
+    TEST(a_forked_child_is_refused),
+    TEST(the_process_may_exit_during_operations),
   };
   return RUN_ONCE("local ranks of rill_comm", tests);
 }

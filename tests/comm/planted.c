@@ -259,7 +259,7 @@ static uint64_t deadline_for(uint64_t of_seed) {
   return draw(&s, CHANGES) == NOTHING_MORE || !on_cpu() ? 1000 * MILLISECOND : TIMEOUT_NS;
 }
 
-static void planted_mistakes(void) {
+static void planted_mistakes_are_reported(void) {
   const char *chosen = getenv("RILL_SEED");
   const uint64_t first = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
   const uint64_t last = chosen != NULL ? first : first + scaled(with_mpi() ? 24 : on_cpu() ? 60 : 12);
@@ -269,6 +269,6 @@ static void planted_mistakes(void) {
 int main(void) {
   unchecked = with_mpi() && getenv("RILL_TEST_UNCHECKED") != NULL;
   if (with_mpi() && !unchecked && setenv("RILL_CHECK", "comm", 1) != 0) return EXIT_FAILURE;
-  static const struct test tests[] = { TEST(planted_mistakes), TEST(operations_in_order) };
+  static const struct test tests[] = { TEST(planted_mistakes_are_reported), TEST(operations_in_order) };
   return RUN_ONCE("planted mistakes of rill_comm", tests);
 }

@@ -36,7 +36,7 @@ class Ranks(ToolTest):
         self.assertEqual(done.stdout.count("wrote "), 1)
         return self.read("out.png"), done.stdout
 
-    def test_same_bytes(self):
+    def test_ranks_filter_to_the_same_bytes(self):
         for width, height, passes in ((61, 45, 1), (37, 64, 3), (16, 23, 2)):
             rows = pattern(width, height)
             expected = rows
@@ -67,14 +67,14 @@ class Ranks(ToolTest):
         for rank in range(4):
             self.assertRegex(text, rf"(?m)^{rank} +cpu +16 ")
 
-    def test_too_many_ranks(self):
+    def test_too_many_ranks_are_refused(self):
         self.write("in.png", png.encode(20, 11, pattern(20, 11)))
         done = self.launch(4, "in.png", "-o", "out.png")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("rill: 11 rows are too few for 4 ranks: each needs at least 3", done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.png"])
 
-    def test_no_such_picture(self):
+    def test_a_missing_picture_is_reported(self):
         done = self.launch(2, "none.png")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("none.png", done.stderr)

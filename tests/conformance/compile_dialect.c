@@ -163,7 +163,7 @@ static void check_sums(const char *source, const rill_compile_options *options) 
   "  if (threadIdx.x == 0) sums[blockIdx.x] = partial[0];\n"                                                 \
   "}\n"
 
-static void barriers_in_headers(void) {
+static void barriers_in_headers_are_found(void) {
   const rill_compile_header header = { "mine/meet.h", "static __device__ void meet() { __syncthreads(); }\n" };
   rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
   if (!can_compile()) return;
@@ -172,7 +172,7 @@ static void barriers_in_headers(void) {
   check_sums(SUM_SOURCE("#include \"mine/meet.h\"\n", "meet();"), &options);
 }
 
-static void barriers_in_definitions(void) {
+static void barriers_in_definitions_are_found(void) {
   const char *const word = "-DMEET=__syncthreads()";
   rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
   if (!can_compile()) return;
@@ -181,14 +181,14 @@ static void barriers_in_definitions(void) {
   check_sums(SUM_SOURCE("", "MEET;"), &options);
 }
 
-static void barriers_in_pieces(void) {
+static void barriers_in_pieces_are_found(void) {
   if (!can_compile()) return;
   check_sums(SUM_SOURCE("", "__sy\\\nncthreads();"), NULL);
   check_sums(SUM_SOURCE("#define JOIN(a, b) a##b\n", "JOIN(__sync, threads)();"), NULL);
 }
 
 /* The vendors' compilers do not read files, or not from their original folder. */
-static void barriers_in_files(void) {
+static void barriers_in_files_are_found(void) {
   char path[] = "/tmp/rill-compile-XXXXXX", source[2048];
   if (!can_compile() || dut.gpu) return;
   const int file = mkstemp(path);
@@ -200,7 +200,7 @@ static void barriers_in_files(void) {
 }
 
 /* Computes the lane of a thread, in a kernel without any synchronization. */
-static void lanes(void) {
+static void lanes_are_numbered(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "RILL_KERNEL(warp_places, unsigned *lanes, unsigned *sizes) {\n"
                                "  lanes[threadIdx.x] = rill_lane();\n"
@@ -226,7 +226,7 @@ static void lanes(void) {
 
 /* ---- forms of sources ---- */
 
-static void bounded_kernels(void) {
+static void bounded_kernels_run(void) {
   static const char source[] = "#include <rill/device/kernel.h>\n"
                                "#define BOUND 256\n"
                                "RILL_KERNEL_BOUNDED(BOUND, add_up, unsigned *sums) {\n"
@@ -257,7 +257,7 @@ static void bounded_kernels(void) {
   assert_ok(rill_kernel_release(compile_kernel(source, NULL, "nothing")));
 }
 
-static void sources_without_kernels(void) {
+static void sources_without_kernels_compile(void) {
   static const char *const sources[] = { "", "\n", "#include <rill/device/kernel.h>\n",
                                          "#include <rill/device/kernel.h>\n__device__ unsigned total;\n" };
   rill_kernel kernel = { 1 };
@@ -372,13 +372,13 @@ static void check_child(const char *name, bool may_abort, const char *const *tex
   assert_true(right);
 }
 
-static void printing(void) {
+static void kernels_print(void) {
   const char *const line = "dialect: 7 2.50\n";
   if (can_compile()) check_child("print", false, &line, 1);
 }
 
 /* The cpu device reports the location; AMD's runtime ends the process at a trap (C2.6). */
-static void assertions(void) {
+static void failed_assertions_are_printed(void) {
   static const char *const texts[] = { "my kernels, first try.cu:5", "block (1, 0, 0)", "thread (5, 0, 0)",
                                        "number != bad" };
   if (can_compile()) check_child("assert", dut.info.backend == RILL_BACKEND_HIP, texts, dut.gpu ? 0 : 4);
@@ -388,17 +388,17 @@ int main(int argc, char **argv) {
   static const struct test tests[] = {
     TEST(finds_variables),
     TEST(kernels_see_the_same_variables),
-    TEST(barriers_in_headers),
-    TEST(barriers_in_definitions),
-    TEST(barriers_in_pieces),
-    TEST(barriers_in_files),
-    TEST(lanes),
-    TEST(bounded_kernels),
-    TEST(sources_without_kernels),
+    TEST(barriers_in_headers_are_found),
+    TEST(barriers_in_definitions_are_found),
+    TEST(barriers_in_pieces_are_found),
+    TEST(barriers_in_files_are_found),
+    TEST(lanes_are_numbered),
+    TEST(bounded_kernels_run),
+    TEST(sources_without_kernels_compile),
     TEST(accepts_any_last_line),
     TEST(messages_name_the_source),
-    TEST(printing),
-    TEST(assertions),
+    TEST(kernels_print),
+    TEST(failed_assertions_are_printed),
   };
   (void)host_code[0];
   if (argc > 1) return run_case(argv[1]);

@@ -147,7 +147,7 @@ static bool is_left_out(int number) { return number == 2 || number == 3; }
 static bool is_left_out(int number) { return (void)number, false; }
 #endif
 
-static void blocks(void) {
+static void blocks_compute_what_the_host_computes(void) {
   if (LOOPS && dut.gpu) return;
   rill_stream stream = new_stream("stream");
   for (int i = 0; i < KINDS; i++) {
@@ -206,7 +206,7 @@ static void check_warps(const data *d, uint32_t valid) {
   }
 }
 
-static void warps(void) {
+static void warps_compute_what_the_host_computes(void) {
   if (LOOPS && dut.gpu) return;
   rill_stream stream = new_stream("stream");
   const rill_launch launch = rill_launch_1d(1, WARP_THREADS);
@@ -240,7 +240,7 @@ static void warps(void) {
   }
 }
 
-static void operations(void) {
+static void operations_compute_what_the_host_computes(void) {
   enum { THREADS = 64 };
   if (LOOPS && dut.gpu) return;
   rill_stream stream = new_stream("stream");
@@ -272,6 +272,7 @@ static void operations(void) {
 }
 
 int main(void) {
-  const struct test tests[] = { TEST(blocks), TEST(warps), TEST(operations) };
+  const struct test tests[] = { TEST(blocks_compute_what_the_host_computes), TEST(warps_compute_what_the_host_computes),
+                                TEST(operations_compute_what_the_host_computes) };
   return RUN_ON_EACH_DEVICE("CUB's names", tests);
 }

@@ -135,7 +135,7 @@ static void run_in_child(const char *name, bool may_abort) {
 static bool hip(void) { return dut.info.backend == RILL_BACKEND_HIP; }
 
 static void a_failed_assertion_loses_the_device(void) { run_in_child("in_kernel", hip()); }
-static void an_assertion_among_waiting_threads_does_too(void) { run_in_child("in_function", hip()); }
+static void an_assertion_among_waiting_threads_loses_the_device_too(void) { run_in_child("in_function", hip()); }
 static void ndebug_disables_assertions(void) { run_in_child("without_debugging", false); }
 
 static void deadlocked_threads_are_found(void) {
@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
   if (argc > 1) return run_case(argv[1]);
   static const struct test tests[] = {
     TEST(a_failed_assertion_loses_the_device),
-    TEST(an_assertion_among_waiting_threads_does_too),
+    TEST(an_assertion_among_waiting_threads_loses_the_device_too),
     TEST(ndebug_disables_assertions),
     TEST(deadlocked_threads_are_found),
     TEST(checked_kernels_report_races_and_barriers),

@@ -10,7 +10,7 @@ static void does_nothing_for_null(void) {
   assert_says("rill_device_count");
 }
 
-/* C1.6, M7: refuses a pointer that is not an allocation of rill. */
+/* C1.6, M7: refuses a pointer that is not a rill allocation. */
 static void refuses_foreign_pointers(void) {
   int local = 0;
   void *heap = malloc(64);

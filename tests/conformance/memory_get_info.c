@@ -7,7 +7,7 @@ static bool has_kind(uint32_t kind) {
   return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
 }
 
-/* C1.6, M15: refuses a pointer that is not an allocation of rill. C1.1: everything except struct_size is cleared. */
+/* C1.6, M15: refuses a pointer that is not a rill allocation. C1.1: everything except struct_size is cleared. */
 static void refuses_foreign_memory(void) {
   int local = 0;
   void *heap = malloc(64);

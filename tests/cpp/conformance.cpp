@@ -146,7 +146,8 @@ void imports(rill::device device) {
     const std::weak_ptr<int> alive = counter;
     CHECK(begin != nullptr && end != nullptr && destroy != nullptr && begin(native, 2) == 0);
     CHECK(MUST(stream.is_capturing()));
-    FAILS(stream.host_call([kept = std::move(counter)] { (*kept)++; }), RILL_ERROR_UNSUPPORTED, "other code captures");
+    FAILS(stream.host_call([kept = std::move(counter)] { (*kept)++; }), RILL_ERROR_UNSUPPORTED,
+          "other code is capturing");
     CHECK(alive.expired());
     MUST(stream.host_call([] {}));
     CHECK(end(native, &graph) == 0 && graph != nullptr && destroy(graph) == 0);
@@ -253,7 +254,7 @@ void copies_and_fills(rill::device device) {
 #if RILL_CPP_THROWS
   const rill::view<const unsigned> all = from;
   CHECK(all[n - 1] == n);
-  FAILS(all[n], RILL_ERROR_OUT_OF_RANGE, "element 1000");
+  FAILS(all[n], RILL_ERROR_OUT_OF_RANGE, "index 1000");
 #endif
   /* A failure of rill after one of the header: each has its own text. */
   FAILS(rill::buffer<unsigned>::create(device, SIZE_MAX / 2), RILL_ERROR_OUT_OF_MEMORY, "rill_alloc");

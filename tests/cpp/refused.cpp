@@ -35,13 +35,13 @@ void all(rill::device device, const rill::stream &stream, const rill::event &eve
   rill::view view(text);
 #elif REFUSED == 9  /* refused: no viable|cannot bind|invalid init|conver */
   rill::view<float> view = rill::buffer<float>(device, 3);
-#elif REFUSED == 10 /* refused: end with the temporary */
+#elif REFUSED == 10 /* refused: would free it before */
   stream.copy(x, rill::buffer<float>(device, 3));
-#elif REFUSED == 11 /* refused: end with the temporary */
+#elif REFUSED == 11 /* refused: would free it before */
   stream.copy(x, std::vector<float>(3));
 #elif REFUSED == 12 /* refused: deleted */
   float *p = rill::buffer<float>(device, 3).data();
-#elif REFUSED == 13 /* refused: between different types */
+#elif REFUSED == 13 /* refused: have different types */
   stream.copy(x, doubles);
 #elif REFUSED == 14 /* refused: target of a copy is const */
   stream.copy(constant, host);
@@ -61,7 +61,7 @@ void all(rill::device device, const rill::stream &stream, const rill::event &eve
   stream.launch(scale_launch, rill::threads(3), 3, 2.0f, rill::buffer<float>(device, 3));
 #elif REFUSED == 21 /* refused: copied as bytes */
   stream.launch(rill_kernel{ 0 }, rill::threads(3), std::string("x"));
-#elif REFUSED == 22 /* refused: a host call is */
+#elif REFUSED == 22 /* refused: the callable of a host call */
   stream.host_call([](int, int) {});
 #elif REFUSED == 23 /* refused: could not convert|conversion from|no viable conversion|cannot convert */
   rill::stream explicit_only = device;

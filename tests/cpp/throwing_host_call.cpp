@@ -67,6 +67,6 @@ int main() {
         std::abort();
       },
       &aborted);
-  expect(text, aborted, "rill::view: element 2 of a view of 2 elements");
+  expect(text, aborted, "rill::view: index 2 is outside a view of 2 elements");
   return wrong;
 }

@@ -21,7 +21,7 @@ static void total_is_the_limit(void) {
 }
 
 /* All kinds of memory count, and freed memory can be allocated again. */
-static void grants_add_up(void) {
+static void allocations_of_all_kinds_share_the_limit(void) {
   static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   void *held[64], *p = NULL;
   for (unsigned round = 0; round < 3; round++) {
@@ -92,7 +92,7 @@ static void takes_forty(rill_stream stream) {
 }
 
 /* On the cpu, memory of one kind makes room for the others. */
-static void unused_memory_of_pools_of_all_kinds(void) {
+static void unused_memory_of_all_pools_is_reclaimed(void) {
   static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   for (size_t i = 0; i < 3; i++) {
@@ -104,7 +104,7 @@ static void unused_memory_of_pools_of_all_kinds(void) {
 }
 
 /* Blocks that waited for recorded uses, which have completed. */
-static void waiting_blocks(void) {
+static void waiting_blocks_are_reclaimed(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   rill_pool pool;
   void *p = NULL;
@@ -120,7 +120,7 @@ static void waiting_blocks(void) {
 }
 
 /* Pools that have been released with memory that was waiting. */
-static void released_pools(void) {
+static void memory_of_released_pools_is_reclaimed(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   struct gate *gate = gate_close(other);
   const rill_pool pool = pool_with(other, RILL_MEMORY_MANAGED, 40 * MIB);
@@ -131,7 +131,7 @@ static void released_pools(void) {
 }
 
 /* Frees that were deferred while work was held. */
-static void deferred_frees(void) {
+static void deferred_frees_are_reclaimed(void) {
   rill_stream stream = new_stream("stream"), held = new_stream("held");
   rill_event event = new_event("event");
   void *p = NULL;
@@ -165,7 +165,7 @@ static void check_setting(const char *variable, const char *expected) {
   if (strstr(child.output, expected) == NULL) fail_msg("%s: \"%s\" expected in: %s", variable, expected, child.output);
 }
 
-static void settings(void) {
+static void the_environment_sets_the_limit(void) {
   check_setting("RILL_CPU_MEMORY=3MiB", "[3145728 of 3145728]");
   check_setting("RILL_CPU_MEMORY=1000000", "[1000000 of 1000000]");
   static struct child usual, child;
@@ -181,7 +181,7 @@ static void settings(void) {
 }
 
 /* An address space of 1 GiB leaves less than that. A sanitizer alone needs more. */
-static void limits_of_the_process(void) {
+static void limits_of_the_process_count(void) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   static struct child child;
   const char *const variables[] = { "LIMIT_ADDRESS_SPACE=1073741824", "RILL_CPU_MEMORY=" };
@@ -197,13 +197,13 @@ int main(int argc, char **argv) {
   (void)argv;
   if (argc > 1) return print_memory();
   static const struct test tests[] = { TEST(total_is_the_limit),
-                                       TEST(grants_add_up),
+                                       TEST(allocations_of_all_kinds_share_the_limit),
                                        TEST(a_pool_counts_and_is_not_lost),
-                                       TEST(unused_memory_of_pools_of_all_kinds),
-                                       TEST(waiting_blocks),
-                                       TEST(released_pools),
-                                       TEST(deferred_frees),
-                                       TEST(settings),
-                                       TEST(limits_of_the_process) };
+                                       TEST(unused_memory_of_all_pools_is_reclaimed),
+                                       TEST(waiting_blocks_are_reclaimed),
+                                       TEST(memory_of_released_pools_is_reclaimed),
+                                       TEST(deferred_frees_are_reclaimed),
+                                       TEST(the_environment_sets_the_limit),
+                                       TEST(limits_of_the_process_count) };
   return RUN_ON_EACH_DEVICE("memory of the cpu device", tests);
 }

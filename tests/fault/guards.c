@@ -95,24 +95,24 @@ static void all_walks(void) {
 }
 
 /* First, before any vendor call on this thread except the device search. */
-static void with_nothing_current(void) {
+static void works_with_nothing_current(void) {
   native_set_nothing();
   all_walks();
 }
 
-static void with_the_second_device_current(void) {
+static void works_with_the_second_device_current(void) {
   native_set_second();
   all_walks();
   native_set_nothing();
 }
 
-static void with_a_foreign_context_current(void) {
+static void works_with_a_foreign_context_current(void) {
   native_set_foreign();
   all_walks();
   native_set_nothing();
 }
 
-static void with_an_error_of_the_owner(void) {
+static void works_with_an_error_of_the_owner(void) {
   native_leave_error();
   all_walks();
 }
@@ -136,13 +136,14 @@ static void keeps_an_error_of_the_owner(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-static void in_new_threads(void) { run_threads(4, in_a_new_thread, NULL); }
+static void works_in_new_threads(void) { run_threads(4, in_a_new_thread, NULL); }
 
 int main(void) {
   static const struct test begin[] = { TEST(vendor_begin) };
   static const struct test tests[] = {
-    TEST(with_nothing_current),       TEST(with_the_second_device_current), TEST(with_a_foreign_context_current),
-    TEST(with_an_error_of_the_owner), TEST(keeps_an_error_of_the_owner),    TEST(in_new_threads),
+    TEST(works_with_nothing_current),           TEST(works_with_the_second_device_current),
+    TEST(works_with_a_foreign_context_current), TEST(works_with_an_error_of_the_owner),
+    TEST(keeps_an_error_of_the_owner),          TEST(works_in_new_threads),
   };
   if (RUN_ONCE("fake devices", begin) != 0) return 1;
   return RUN_ONCE("native state", tests);

@@ -36,7 +36,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
   return remove(path);
 }
 
-static void make_folders(void) {
+static void folders_can_be_made(void) {
   assert_int_equal(mkdir(scripts, 0700), 0);
   assert_int_equal(mkdir(temporary, 0700), 0);
   assert_int_equal(mkdir(cache, 0700), 0);
@@ -104,7 +104,7 @@ static void ended_by_signals(void) {
   check_script("echo some words; kill -KILL $$", RILL_ERROR_BACKEND, "was killed by signal 9");
 }
 
-static void says_megabytes(void) {
+static void prints_megabytes(void) {
   enum { LOG = 1 << 20 };
   static const char talk[] = "head -c 4000000 /dev/zero | tr '\\0' x\n";
   char body[200];
@@ -124,14 +124,14 @@ static void says_megabytes(void) {
   works_again();
 }
 
-static void says_nothing(void) { check_script("exit 1", RILL_ERROR_INVALID_ARGUMENT, "gave no reason"); }
+static void prints_nothing(void) { check_script("exit 1", RILL_ERROR_INVALID_ARGUMENT, "gave no reason"); }
 
-static void makes_nothing(void) {
+static void writes_no_output(void) {
   check_script("exit 0", RILL_ERROR_BACKEND, "wrote no output and exited with status 0");
   check_script("c++ \"$@\" && rm \"$out\"", RILL_ERROR_BACKEND, "wrote no output");
 }
 
-static void makes_garbage(void) {
+static void writes_invalid_output(void) {
   check_script(": > \"$out\"", RILL_ERROR_BACKEND, "wrote 0 bytes that cannot be loaded");
   check_script("echo garbage > \"$out\"", RILL_ERROR_BACKEND, "it is shorter than an ELF header");
   check_script("head -c 100000 /dev/zero > \"$out\"", RILL_ERROR_BACKEND, "it is not an ELF file");
@@ -141,7 +141,7 @@ static void makes_garbage(void) {
   check_script("echo 'int x;' | c++ -x c++ -shared -fPIC -o \"$out\" -", RILL_ERROR_BACKEND, "rill_cpu_image");
 }
 
-static void leaves_things(void) {
+static void leaves_other_files(void) {
   check_script("mkdir -p \"$tmp/a/b/c\"; echo > \"$tmp/a/b/c/d\"; ln -s / \"$tmp/a/root\"; exit 1",
                RILL_ERROR_INVALID_ARGUMENT, "gave no reason");
   check_script("echo > \"$TMPDIR/junk\"; exit 1", RILL_ERROR_INVALID_ARGUMENT, "gave no reason");
@@ -231,12 +231,10 @@ static void children_are_taken(void) { compile_with_handler(take_children); }
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(make_folders),       TEST(works_again),
-    TEST(ended_by_signals),   TEST(says_megabytes),
-    TEST(says_nothing),       TEST(makes_nothing),
-    TEST(makes_garbage),      TEST(leaves_things),
-    TEST(cannot_be_run),      TEST(has_no_temporary_folder),
-    TEST(has_a_full_disk),    TEST(children_are_ignored),
+    TEST(folders_can_be_made),     TEST(works_again),        TEST(ended_by_signals),
+    TEST(prints_megabytes),        TEST(prints_nothing),     TEST(writes_no_output),
+    TEST(writes_invalid_output),   TEST(leaves_other_files), TEST(cannot_be_run),
+    TEST(has_no_temporary_folder), TEST(has_a_full_disk),    TEST(children_are_ignored),
     TEST(children_are_taken),
   };
   (void)unsetenv("RILL_CXX");

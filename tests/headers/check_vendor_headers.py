@@ -57,13 +57,13 @@ class CheckHeaders(unittest.TestCase):
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertRegex(result.stderr, says)
 
-    def test_matching_headers(self):
+    def test_matching_headers_agree(self):
         for header in OURS:
             result = self.check(header)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertRegex(result.stdout, r"[123]\d\d declarations agree\n$")
 
-    def test_a_constant(self):
+    def test_another_constant_is_reported(self):
         self.differs("cuda.h", "CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "the value of CUDA_ERROR_NOT_READY")
         self.differs("cuda.h", "CU_STREAM_CAPTURE_STATUS_ACTIVE = 1", "CU_STREAM_CAPTURE_STATUS_ACTIVE = 3",
                      "the value of CU_STREAM_CAPTURE_STATUS_ACTIVE")
@@ -71,14 +71,14 @@ class CheckHeaders(unittest.TestCase):
                      "the value of hipDeviceAttributeWarpSize")
         self.differs("hip/hip_runtime_api.h", "hipMemcpyDefault = 4", "hipMemcpyDefault = 3", "the value of hipMemcpyDefault")
 
-    def test_a_macro(self):
+    def test_another_macro_is_reported(self):
         self.differs("cuda.h", r"\(\(CUstream\)0x2\)", "((CUstream)0x3)", "CU_STREAM_PER_THREAD is")
 
-    def test_a_type(self):
+    def test_another_type_is_reported(self):
         self.differs("cuda.h", "typedef int CUdevice;", "typedef long CUdevice;", "the type CUdevice")
         self.differs("hip/hip_runtime_api.h", "struct ihipStream_t", "struct other", "the type hipStream_t")
 
-    def test_a_struct(self):
+    def test_another_struct_is_reported(self):
         self.differs("cuda.h", "  unsigned int numAttrs;\n", "  unsigned int numAttrs;\n  void *more;\n",
                      "the size of CUlaunchConfig")
         self.differs("hip/hip_runtime_api.h", r"  int isManaged;\n", "  size_t isManaged;\n",
@@ -88,19 +88,19 @@ class CheckHeaders(unittest.TestCase):
         self.differs("cuda.h", "    int flags;\n    int triggerAtBlockStart;", "    int triggerAtBlockStart;\n    int flags;",
                      "the offset of programmaticEvent.flags in CUlaunchAttributeValue")
 
-    def test_a_function(self):
+    def test_another_function_is_reported(self):
         self.differs("cuda.h", r"CUresult cuMemAlloc\(CUdeviceptr \*pointer, size_t size\)",
                      "CUresult cuMemAlloc(CUdeviceptr *pointer, int size)", "conflicting types for .cuMemAlloc_v2")
         self.differs("hip/hip_runtime_api.h", r"hipError_t hipSetDevice\(int device\)", "void hipSetDevice(int device)",
                      "conflicting types for .hipSetDevice")
 
-    def test_missing_declarations(self):
+    def test_missing_declarations_are_reported(self):
         self.differs("cuda.h", r"CUresult cuEventQuery\(CUevent event\);", "", "required.*cuEventQuery")
         result = self.check("hip/hip_runtime_api.h", (r"hipError_t hipStreamGetId\(.*", ""))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("not in these headers: hipStreamGetId", result.stdout)
 
-    def test_no_headers(self):
+    def test_a_folder_without_headers_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             result = subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 1)

@@ -72,8 +72,8 @@ static void check_all(bool small) {
   }
 }
 
-static void large_tiles(void) { check_all(false); }
-static void small_tiles(void) { check_all(true); }
+static void large_tiles_are_exact(void) { check_all(false); }
+static void small_tiles_are_exact(void) { check_all(true); }
 
 /* ---- transposed, batched, with a bias ---- */
 
@@ -158,7 +158,7 @@ static void check_random_problem(rill_stream stream, uint64_t *state) {
   free(found);
 }
 
-static void random_problems(void) {
+static void random_problems_are_exact(void) {
   rill_stream stream = new_stream("sgemm_many");
   uint64_t state = 13;
   for (int i = 0; i < 200; i++) check_random_problem(stream, &state);
@@ -173,5 +173,5 @@ static void refuses_empty_matrices(void) {
   assert_fails_in("sgemm_batched_launch", rill_kernels_sgemm_many(stream, &empty), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles), TEST(small_tiles), TEST(random_problems),
-                     TEST(refuses_empty_matrices))
+TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles_are_exact), TEST(small_tiles_are_exact),
+                     TEST(random_problems_are_exact), TEST(refuses_empty_matrices))

@@ -119,14 +119,14 @@ static bool is_built(const char *backend) {
 }
 
 /* The loader's message for files that are not libraries. */
-static void files_that_are_not_libraries(void) {
+static void files_that_are_not_libraries_are_refused(void) {
   if (!is_built("cuda") || !is_built("hip")) return;
   make_directory(NULL);
   check_search(directory, "file too short"); /* shorter than a library's first header */
 }
 
 /* A library without a single function of the vendor. */
-static void unrelated_libraries(void) {
+static void unrelated_libraries_are_refused(void) {
   Dl_info info;
   void *address;
   uint32_t (*const function)(void) = rill_version;
@@ -138,7 +138,7 @@ static void unrelated_libraries(void) {
 }
 
 /* Settings of the fake library, and the reason that each must produce. */
-static void failures_of_initialization(void) {
+static void failures_of_initialization_are_reported(void) {
   const char *init = strcmp(vendor(), "cuda") == 0 ? "cuInit" : "hipInit";
   const char *count = strcmp(vendor(), "cuda") == 0 ? "cuDeviceGetCount" : "hipGetDeviceCount";
   const char *mask = strcmp(vendor(), "cuda") == 0 ? "CUDA_VISIBLE_DEVICES" : "HIP_VISIBLE_DEVICES";
@@ -178,7 +178,7 @@ static void with_the_real_library(void) {
   }
 }
 
-static void the_real_library(void) {
+static void the_real_library_works(void) {
   static const char *const variables[] = { "LD_LIBRARY_PATH=" };
   assert_true(child_passes("with_the_real_library", variables, 1));
 }
@@ -213,7 +213,7 @@ static const char *first_call(unsigned index, void *shared) {
 static void first_calls_of_64_threads(void) { run_threads(64, first_call, NULL); }
 
 /* Chance decides who is first: several processes. */
-static void first_calls_at_once(void) {
+static void first_calls_may_be_made_at_once(void) {
   for (unsigned i = 0; i < scaled(10); i++) assert_true(child_passes("first_calls_of_64_threads", NULL, 0));
 }
 
@@ -221,9 +221,9 @@ int main(int argc, char **argv) {
   static const struct mode children[] = { MODE(no_device), MODE(falls_back_to_the_cpu), MODE(with_the_real_library),
                                           MODE(first_calls_of_64_threads) };
   static const struct test tests[] = {
-    TEST(files_that_are_not_libraries), TEST(unrelated_libraries),
-    TEST(failures_of_initialization),   TEST(the_real_library),
-    TEST(first_calls_at_once),
+    TEST(files_that_are_not_libraries_are_refused), TEST(unrelated_libraries_are_refused),
+    TEST(failures_of_initialization_are_reported),  TEST(the_real_library_works),
+    TEST(first_calls_may_be_made_at_once),
   };
   if (argc > 1) return RUN_MODES("the start of a process", argc, argv, children);
   return RUN_ONCE("the start of a process", tests);

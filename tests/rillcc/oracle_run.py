@@ -182,7 +182,7 @@ def compile_images(folder, levels, form, fill):
     command += ["--fill"] if fill else []
     said = folder.execute(command + [folder.path("kernels.kernel.cu")])
     images = {target[len("cpu:") :]: data for target, data in support.host_images(folder.path("out.c")).items()}
-    return images, re.findall(r'cpu:(\S+): kernel "(k\d+)": (.*mistake of rillcc.*)', said)
+    return images, re.findall(r'cpu:(\S+): kernel "(k\d+)": (.*bug in rillcc.*)', said)
 
 
 def survive(kernels, run, seconds):

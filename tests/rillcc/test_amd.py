@@ -132,7 +132,7 @@ class Amd(support.TestCase):
                 self.assertEqual(missing, [unknown] if unknown in OPTIONS else [])
                 self.assertNotIn(unknown[-1], call.split())
 
-    def test_a_compressed_bundle(self):
+    def test_a_compressed_bundle_is_refused(self):
         for way in ("--clang", "--hipcc"):
             fake = self.fake("--nothing", b"CCOB" + bytes(60))
             arguments = ["-o", "o.c", "--target", "hip:gfx90a", way, fake, self.write_sums()]
@@ -154,15 +154,15 @@ class Amd(support.TestCase):
                 self.assertIn(flags >> shift & 3, asked, label)
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_features(self):
+    def test_features_are_part_of_the_target(self):
         self.check_targets(["gfx90a:xnack+", "gfx90a:sramecc-:xnack-", "gfx90a"], 4)
 
     @unittest.skipUnless(CLANG and compilers.clang_version(CLANG) >= 19, "no clang 19 or later with lld")
-    def test_generic_targets(self):
+    def test_generic_targets_have_their_own_version(self):
         """They have version 6, and others do not."""
         self.check_targets(["gfx9-generic", "gfx10-3-generic", "gfx11-generic"], 6)
 
-    def test_bad_targets(self):
+    def test_bad_targets_are_refused(self):
         self.write_sums()
         for name in ("gfx90a:xnack", "gfx90a:", "gfx90a:xnack+:xnack-", "gfx90a:xnack+xnack-", "gfx90a:ecc+", "90a"):
             result = self.rillcc("-o", "o.c", "--target", "hip:" + name, "--clang", "true", "sums.kernel.cu")
@@ -170,7 +170,7 @@ class Amd(support.TestCase):
             self.assertEqual(result.returncode, 1)
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_source_of_both_vendors(self):
+    def test_a_source_may_include_headers_of_both_vendors(self):
         text = "#ifdef __HIPCC__\n#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n#else\n#include <cuda.h>\n#endif\n"
         text += "__global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }\n"
         source = self.write("k.cu", text)
@@ -205,7 +205,7 @@ class Places(support.TestCase):
     def amd_clang(self, rocm, name="clang++", **given):
         return self.clang(rocm, "llvm", "bin", name, **given)
 
-    def test_hipcc(self):
+    def test_hipcc_is_found(self):
         self.assertIsNone(compilers.find_hipcc(None))
         for rocm in ("rocm", "rocm-6.4.3", "rocm-6.10.1", "rocm-7.2.0"):
             found = self.stand_in(rocm, "bin", "hipcc")
@@ -218,7 +218,7 @@ class Places(support.TestCase):
         self.assertEqual(compilers.find_hipcc(None), self.path("rocm/bin/hipcc"))
         self.assertIsNone(compilers.find_hipcc("none"))
 
-    def test_clang(self):
+    def test_clang_is_found(self):
         self.assertIsNone(compilers.find_clang(None))
         self.amd_clang("rocm-9.0.0", runs="echo 14.0.6")
         self.stand_in("rocm-8.0.0", "llvm", "bin", "clang++")  # without a linker
@@ -238,7 +238,7 @@ class Places(support.TestCase):
         self.assertEqual(compilers.find_clang(None, linker=False), found)  # for NVIDIA's GPUs
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_compiling(self):
+    def test_a_clang_that_was_found_compiles(self):
         found = self.amd_clang("rocm-6.4.3", "amdclang++", runs='exec %s "$@"' % CLANG)
         source = self.write("k.kernel.cu", SUMS % ("", ""))
         unittest.mock.patch.stopall()

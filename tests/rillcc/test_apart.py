@@ -59,12 +59,12 @@ class Apart(support.TestCase):
         facts = image.table.facts
         return image.table.version, dict(zip(names, facts[: len(names)])) if facts else None
 
-    def test_each(self):
+    def test_each_kernel_is_known_to_wait_or_not(self):
         version, facts = self.facts({**NEVER_WAIT, **MAY_WAIT})
         self.assertEqual(version, 8)
         self.assertEqual(facts, {**dict.fromkeys(NEVER_WAIT, 1), **dict.fromkeys(MAY_WAIT, 0)})
 
-    def test_nothing_to_say(self):
+    def test_images_without_facts_keep_the_old_version(self):
         """Images of which nothing is known are of a version that older libraries read."""
         self.assertEqual(self.facts(MAY_WAIT), (4, None))
 

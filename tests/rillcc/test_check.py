@@ -112,15 +112,15 @@ class Checks(support.TestCase):
             with self.subTest(kernel=name):
                 self.assertEqual(self.find(name), "")
 
-    def test_usual_compiler(self):
+    def test_any_compiler_finds_mistakes(self):
         self.check_all("--clang", "none")
 
-    def test_source_without_functions(self):
+    def test_a_source_without_functions_is_checked(self):
         self.build("#include <rill/device/kernel.h>\n" + kernel("k", "y[t / 2] = x[t];"), "--clang", "none")
         self.assertIn("a race: ", self.find("k"))
 
     @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
-    def test_clang(self):
+    def test_clang_finds_mistakes(self):
         self.check_all()
 
     def test_random_kernels_have_no_races(self):
@@ -134,12 +134,12 @@ class Checks(support.TestCase):
                 found = self.run_one(name, block, 8 * threads, *values)
                 self.assertRegex(found, r"^$| threads reach: thread \(\d+, \d+, \d+\) has ended before$")
 
-    def test_line_in_a_function(self):
+    def test_a_mistake_in_a_function_names_its_line(self):
         self.build(HEAD + kernel("k", "store(&s[t / 2], x[t]);"))
         self.assertRegex(self.find("k"), r"k\.kernel\.cu:3: .* writes what thread \(0, 0, 0\) writes at .*k\.kernel\.cu:3,")
 
     @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
-    def test_cuda_names(self):
+    def test_a_cuda_source_is_checked(self):
         """A CUDA source as it stands, with dynamic shared memory."""
         text = "__global__ void k(unsigned n, const float *x, float *y) {\n  extern __shared__ float s[];\n"
         text += "  s[threadIdx.x % 4] = x[threadIdx.x];\n  float v = __shfl_down_sync(~0u, x[threadIdx.x], 1);\n"

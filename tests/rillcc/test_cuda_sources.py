@@ -166,7 +166,7 @@ class CudaSources(support.TestCase):
             self.check([option % (1, "float4")], "__global__ void k(float4 *x) { x[0].x = 1; }\n", "--target", HOST, *clang)
             self.check([option % (1, "__popc")], "__global__ void k(int *x) { x[0] = __popc(x[1]); }\n", "--target", HOST, *clang)
 
-    def test_names_of_cub(self):
+    def test_names_of_cub_are_explained(self):
         include = "#include <cub/cub.cuh>\n"
         cases = (
             ("", "cub::BlockReduce<int, 64>::TempStorage t; x[0] = sizeof t;", '"cub" requires #include <cub/cub.cuh> and rillcc --cuda-names'),
@@ -183,7 +183,7 @@ class CudaSources(support.TestCase):
                 self.check(["%d: %s" % (text.count("\n"), said)], text, "--cuda-names", "--target", HOST, *clang)
         self.check(["1: <cub/cub.cuh>: use rillcc --cuda-names, which declares its contents for kernels"], include + ONE, "--target", HOST)
 
-    def test_advice_in_a_source_for_cuda(self):
+    def test_old_functions_of_cuda_get_advice(self):
         cases = (
             ("x[0] = __shfl_down(x[1], 1);", '"__shfl_down" is from older versions of CUDA: write __shfl_down_sync(~0u, v, delta)'),
             ("x[0] = __ballot(1);", '"__ballot" is from older versions of CUDA: write __ballot_sync(~0u, p)'),

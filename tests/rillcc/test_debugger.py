@@ -194,7 +194,7 @@ class Names(WithProgram):
         self.assertRegex(done.stderr, r"RILL_CPU_KEEP_IMAGES\): .*/none: No such file or directory")
 
     @unittest.skipUnless(perf_runs(), "no perf, or it may record nothing here")
-    def test_perf_shows_them(self):
+    def test_perf_shows_names_of_kernels(self):
         self.build_program(NAMED, "#define COUNT 20000\n" + LAUNCHES)
         data = self.path("perf.data")
         done = self.run_program(*RECORD, data, RILL_CPU_KEEP_IMAGES=self.folder)
@@ -205,7 +205,7 @@ class Names(WithProgram):
             self.assertRegex(done.stdout, r"(?m)\[\.\] (void )?%s(?![\w:])" % re.escape(name))
 
     @unittest.skipUnless(gdb_runs(), "no gdb, or it may run no program here")
-    def test_gdb_shows_them(self):
+    def test_gdb_shows_names_of_kernels(self):
         """Stops at each kernel by its name, in images with debug information and without any, and shows it in the frame."""
         for options in ((), ("--debug",), ("--cpu-option=-g",), ("--clang", "none")):
             with self.subTest(options=options):

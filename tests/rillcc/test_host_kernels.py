@@ -17,7 +17,7 @@ class HostKernels(support.TestCase):
         self.assertTrue(images)
         return [HostImage(self, label, data) for label, data in images.items()]
 
-    def test_axpy(self):
+    def test_axpy_computes_the_right_values(self):
         n = 1000
         numbers = random.Random(1)
         x = [numbers.uniform(-1, 1) for _ in range(n)]
@@ -34,7 +34,7 @@ class HostKernels(support.TestCase):
             results.append(bytes(ys))
         self.assertEqual(len(set(results)), 1)
 
-    def test_basic(self):
+    def test_basic_kernels_compute_the_right_values(self):
         n = 100
         for image in self.images("basic"):
             grid, block, count = (4, 1, 1), (32, 1, 1), ctypes.c_int(n)
@@ -52,7 +52,7 @@ class HostKernels(support.TestCase):
             image.run("block_sum", (n, 1, 1), (1, 1, 1), count, pointer_to(ys), pointer_to(sums), shared=4)
             self.assertEqual(list(sums), list(ys))
 
-    def test_gate(self):
+    def test_gates_wait_and_open(self):
         for image in self.images("gate"):
             one = (1, 1, 1)
             flag, late, counter = ctypes.c_uint(0), ctypes.c_uint(0), ctypes.c_uint(40)
@@ -67,7 +67,7 @@ class HostKernels(support.TestCase):
             image.run("spin", one, one, ctypes.c_ulonglong(1000))
             self.assertEqual(counter.value, 42)
 
-    def test_dialect(self):
+    def test_the_dialect_computes_the_right_values(self):
         for image in self.images("dialect"):
             self.check_dialect(image)
 
@@ -220,21 +220,21 @@ class Filters(support.TestCase):
         size = (self.WIDTH, self.HEIGHT)
         return self.filter(name, picture, size, (0, 0, *size), *more, **options)
 
-    def test_blur(self):
+    def test_blur_equals_its_definition(self):
         expected = binomial_blur(self.picture, self.WIDTH, self.HEIGHT)
         # One thread a block: every barrier is passed at once, and each thread does the whole tile.
         self.assertEqual(self.filtered("image_blur", self.picture, block=(1, 1, 1)), expected)
 
-    def test_sharpen(self):
+    def test_sharpen_equals_its_definition(self):
         for amount in (0, 100, 256, 65536):
             expected = neighbours(self.picture, self.WIDTH, self.HEIGHT, lambda around, a=amount: sharpen(around, a))
             self.assertEqual(self.filtered("image_sharpen", self.picture, amount), expected)
 
-    def test_edges(self):
+    def test_edges_equal_their_definition(self):
         expected = neighbours(self.picture, self.WIDTH, self.HEIGHT, edges)
         self.assertEqual(self.filtered("image_edges", self.picture), expected)
 
-    def test_tone(self):
+    def test_tone_equals_its_definition(self):
         for values in ((256, 256, 0), (400, 300, -20), (0, 1000, 255)):
             expected = [tone(pixel, *values) for pixel in self.picture]
             self.assertEqual(self.filtered("image_tone", self.picture, *values), expected)

@@ -130,10 +130,10 @@ class HostMath(differential.Differential):
             self.assertGreater(worst, bounds[name] * 0.7 - 0.1, "docs/reference/KERNELS.md has a bound that is much too large: " + name)
             self.assertEqual(library.differences(ctypes.sizeof(number), ctypes.c_size_t(some), *results), 0, name)
 
-    def test_documents(self):
+    def test_the_documents_list_every_function(self):
         self.assertEqual(sorted(stated()), sorted(self.names))
 
-    def test_floats(self):
+    def test_functions_of_floats_are_accurate(self):
         names = [name for name in self.names if name in OF_FLOATS]
         bits = self.floats()
         values = (ctypes.c_float * len(bits)).from_buffer((ctypes.c_uint * len(bits))(*bits))
@@ -141,7 +141,7 @@ class HostMath(differential.Differential):
         x, y = ((ctypes.c_float * len(numbers))(*numbers) for numbers in self.pairs("f", 100000))
         self.check([name for name in names if name[:-1] in TWO], ctypes.c_float, x, y)
 
-    def test_doubles(self):
+    def test_functions_of_doubles_are_accurate(self):
         """Doubles of every size, those around powers of 2, small ones of which functions are steep, and limits."""
         numbers = random.Random(3)
         bits = [(e << 52) + d & (1 << 64) - 1 for e in range(0, 4096, 3) for d in range(-3, 4)]
@@ -157,7 +157,7 @@ class HostMath(differential.Differential):
         x, y = ((ctypes.c_double * len(column))(*column) for column in self.pairs("d", 50000))
         self.check([name for name in names if name in TWO], ctypes.c_double, x, y)
 
-    def test_numbers_of_16_bits(self):
+    def test_numbers_of_16_bits_are_rounded_once(self):
         """a * b + c is rounded once, also where a float, or a double, of the sum is just the middle of two numbers."""
         text, formats = "#include <rill/device/cuda_names.h>\n", {"__half": (10, 15), "__nv_bfloat16": (7, 127)}
         for name in formats:

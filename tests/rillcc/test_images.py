@@ -95,23 +95,23 @@ class Images(support.TestCase):
             strict = [clang, *STRICT_C, "-Wmissing-variable-declarations", *flags]
             self.assertEqual(self.run_compiler(strict + [c_user, c_file]), (0, ""))
 
-    def test_basic(self):
+    def test_images_of_basic_are_complete(self):
         self.check("basic")
 
     @support.long
-    def test_gate(self):
+    def test_images_of_gate_are_complete(self):
         self.check("gate")
 
     @support.long
-    def test_image(self):
+    def test_images_of_image_are_complete(self):
         self.check("image")
 
-    def test_dialect(self):
+    def test_images_of_the_dialect_are_complete(self):
         self.check("dialect")
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
     @support.long
-    def test_without_hip_headers(self):
+    def test_images_need_no_hip_headers(self):
         targets = ["gfx90a", "gfx1030"]
         if support.compilers.clang_version(CLANG) >= 18:
             targets += ["gfx942", "gfx1100"]
@@ -132,17 +132,17 @@ class Images(support.TestCase):
 
     @support.long
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_the_whole_dialect_without_hip_headers(self):
+    def test_the_whole_dialect_needs_no_hip_headers(self):
         self.conformance_kernels("--target", "hip:gfx906,gfx1030", RILL_HIPCC="none")
 
     @support.long
     @unittest.skipUnless(HIPCC, "no hipcc")
-    def test_the_whole_dialect_for_another_processor(self):
+    def test_the_whole_dialect_compiles_for_another_processor(self):
         self.conformance_kernels("--target", "hip:gfx906")
 
     @support.long
     @unittest.skipUnless(shutil.which("clang++"), "no clang++")
-    def test_the_whole_dialect_by_another_host_compiler(self):
+    def test_the_whole_dialect_compiles_with_another_host_compiler(self):
         self.conformance_kernels("--target", HOST, "--cxx", "clang++")
 
 

@@ -96,7 +96,7 @@ class Lists(support.TestCase):
         super().setUp()
         self.source = self.write("k.kernel.cu", SOURCE)
 
-    def test_the_kernels_of_a_list_for_every_target(self):
+    def test_every_target_has_the_kernels_of_a_list(self):
         self.write("list.txt", LIST.replace("two<int>(*)", "static_cast<void (*)(int *)>(two<int>)"))
         environments: list = [{}, {"RILL_NVCC": "none", "RILL_HIPCC": "none"}]
         for environment in environments:
@@ -121,7 +121,7 @@ class Lists(support.TestCase):
                 self.assertNotIn(".copies", self.read("k.d"))
         self.assertEqual([name for name in os.listdir(self.folder) if "copies" in name], [])
 
-    def test_values_of_instances(self):
+    def test_instances_compute_the_right_values(self):
         self.write("list.txt", "ns::scale<float, 4>\nmany<int, float>\n")
         for form, environment in FORMS:
             with self.subTest(form=form):
@@ -145,7 +145,7 @@ class Lists(support.TestCase):
             self.assertRegex(line, r"^rillcc: list\.txt:" + pattern)
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("k.rill")], [])
 
-    def test_invalid_instances(self):
+    def test_invalid_instances_are_refused(self):
         text = "ns::scale<float, float>\nscal<float>\n\nns::scale<flot, 4>\nplain<int>\ntwo<int>\nns::scale<>\nx = nothing\n"
         lines = [
             r"1: ns::scale<float, float> is not an instance of template <class T, int N = 3> ns::v1::scale$",
@@ -161,7 +161,7 @@ class Lists(support.TestCase):
                 self.refused(text, *lines, **environment)
         self.refused("k<int>\n", '1: the source has no kernel template "k"; it has none', source=self.write("o.cu", support.ONE))
 
-    def test_signs_and_brackets(self):
+    def test_signs_and_brackets_are_understood(self):
         self.write("list.txt", "ns::v1::scale<int, (2 > 1 ? 8 : 4)>\nns::scale<int, 1 << 3 | 1>\nsigns = ns::scale<long, sizeof(int[2])>;\n")
         result = self.rillcc("--header", "k.rill.h", "--instances", "list.txt", self.source)
         self.assertRegex(result.stderr, r"list\.txt:3: .* does not name an instance of a template")
@@ -171,7 +171,7 @@ class Lists(support.TestCase):
         for name in ("scale_int_2_1_8_4", "scale_int_1_3_1", "signs"):
             self.assertIn(" %s_launch(rill_stream stream, const rill_launch *launch, " % name, " ".join(self.read("k.rill.h").split()))
 
-    def test_invalid_lines(self):
+    def test_invalid_lines_are_refused(self):
         self.refused("\nns::scale<float, 4\n", r"2: ns::scale<float, 4: its brackets do not match$")
         self.refused("ns::scale<(1 > 2)>)\n", r"1: .*brackets do not match$")
         self.refused("two<int)\n", r"1: .*brackets do not match$")
@@ -189,7 +189,7 @@ class Lists(support.TestCase):
         for name in ("plain", "hand"):
             self.refused(name + " = ns::scale<int>\n", r'1: the source already has a kernel "%s": begin the line' % name)
 
-    def test_names_in_c(self):
+    def test_instances_have_names_in_c(self):
         for spelling, name in (
             ("ns::scale<float, 4>", "scale_float_4"),
             ("k<const float *, -1, unsigned char>", "k_const_float_ptr_minus_1_unsigned_char"),
@@ -256,7 +256,7 @@ class Objects(support.TestCase):
         self.assertNotIn("Traceback", result.stderr)
 
     @unittest.skipUnless("RILL_LIBRARY" in os.environ, "RILL_LIBRARY names no librill.so")
-    def test_the_example_of_the_documents(self):
+    def test_the_example_of_the_documents_works(self):
         with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             section = file.read().partition("### Instances that a program launches")[2].partition("\n### ")[0]
         kernel, program, commands = re.findall(r"```(?:c\+\+|sh)\n(.*?)```", section, re.DOTALL)
@@ -303,7 +303,7 @@ class Objects(support.TestCase):
         self.kernels("--instances", "list.txt")
         self.assertEqual(self.launched(), "".join(line + "\n" for line in LAUNCHED.splitlines() if "3sum" not in line and "hand" not in line))
 
-    def test_archives(self):
+    def test_archives_are_read(self):
         self.build()
         long = "a_file_with_a_name_that_is_long.o"
         os.rename(self.path("program.o"), self.path(long))
@@ -321,7 +321,7 @@ class Objects(support.TestCase):
             file.write(b"nonsense  ")
         self.refused(r"usual\.a: this archive cannot be read", "--instances-of", "usual.a")
 
-    def test_templates_of_other_sources(self):
+    def test_templates_of_other_sources_are_left_out(self):
         """Templates of another source, and instances that one of the files defines."""
         program = '#include "k.rill.h"\ntemplate <class T> rill_kernel_ref *rill_instance_other();\n'
         program += "int main() { const rill_launch l = rill_launch_1d(1, 1); int n; return rill_instance_other<int>() == nullptr"
@@ -334,7 +334,7 @@ class Objects(support.TestCase):
         self.refused(nothing, "--instances-of", "program.o", "--instances-of", "k.rill.o")
         self.refused(nothing, "--instances-of", "k.rill.o")
 
-    def test_prefix(self):
+    def test_the_prefix_applies_to_instances(self):
         source = SCALE.replace("T *x", "T *x, rill_half half")  # a type of rill's, in a header of its own
         self.build(source, PROGRAM[: PROGRAM.index("  int n")].replace("struct pair { float a, b; };\n", "")
                    + "  double x = 1;\n  return mine_scale_launch<double, 5>({}, &launch, &x, rill_half{}) != RILL_OK;\n}\n", ["--prefix", "mine_"])
@@ -342,7 +342,7 @@ class Objects(support.TestCase):
         self.assertEqual(self.launched(), "_Z5scaleIdLi5EEvPT_9rill_half: 8 2\n")
         self.refused("k.kernel.cu: no object refers to", "--instances-of", "program.o", "--prefix", "other_")
 
-    def test_arguments_without_a_name(self):
+    def test_arguments_without_a_name_are_refused(self):
         program = '#include "k.rill.h"\nint main() {\n  const rill_launch l = rill_launch_1d(1, 1);\n  auto by = [](int i) { return i; };\n'
         program += "  return scale_launch<decltype(by), 1>({}, &l, nullptr) != RILL_OK;\n}\n"
         self.build(SCALE, program, for_program=["-w"])  # of which compilers warn
@@ -355,7 +355,7 @@ class Objects(support.TestCase):
         result = self.rillcc("--target", HOST, "-o", "k.rill.c", "--instances-of", "program.o", "k.kernel.cu")
         self.assertEqual(len(result.stderr.splitlines()), 1)
 
-    def test_invalid_objects(self):
+    def test_invalid_objects_are_refused(self):
         self.build()
         self.refused("cannot read nowhere.o: No such file", "--instances-of", "nowhere.o")
         self.refused(r"program\.cpp: it is not an ELF object", "--instances-of", "program.cpp")
@@ -368,7 +368,7 @@ class Objects(support.TestCase):
         self.compile_program(CXX, "-flto")
         self.refused(r"program\.o: it (is no ELF object|has no code).* compiled with -flto", "--instances-of", "program.o")
 
-    def test_templates_without_a_launch_function(self):
+    def test_templates_without_a_launch_function_are_explained(self):
         self.build()
         header = self.read("k.rill.h")
         self.assertIn("/* `moded`: no launch function, since Mode M has a type that no header declares here", header)
@@ -379,7 +379,7 @@ class Objects(support.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("template <Mode M>\nRILL_NODISCARD inline rill_status moded_launch(", self.read("k.rill.h"))
 
-    def test_the_header_alone(self):
+    def test_the_header_can_be_written_alone(self):
         self.build()
         self.assertEqual(sorted(os.listdir(self.folder)), ["k.kernel.cu", "k.rill.h", "program.cpp", "program.o"])
         result = self.rillcc("-o", "k.rill.c", self.write("t.kernel.cu", SCALE))
@@ -497,7 +497,7 @@ class Launches(support.TestCase):
             with self.subTest(compiler=compiler):
                 self.assertEqual(self.listed("p.cu", RILL_CXX=compiler), LAUNCHES)
 
-    def test_the_list_compiles(self):
+    def test_the_list_of_a_program_compiles(self):
         """The list of a program makes the kernels that it launches; and definitions are taken from the command."""
         kernels = "template <class T, int N> __global__ void scale(int n, T *x) { x[n] = N; }\n"
         self.write("p.cu", kernels + "int main() { scale<float, SIZE><<<1, 1>>>(0, 0); scale<int, 1><<<1, 1>>>(0, 0); }\n")
@@ -506,7 +506,7 @@ class Launches(support.TestCase):
         c_file, _ = self.compile(source, "--cuda-names", "--target", HOST, "--instances", "list.txt")
         self.assertEqual(set(Bundle(self, c_file, "k_bundle").kernels), {"_Z5scaleIfLi3EEviPT_", "_Z5scaleIiLi1EEviPT_"})
 
-    def test_it_compiles_nothing(self):
+    def test_list_launches_compiles_nothing(self):
         for arguments in ((), ("p.cu", "-o", "p.rill.c"), ("p.cu", "--header", "p.h")):
             result = self.rillcc("--list-launches", *arguments)
             self.assertEqual(result.returncode, 2)

@@ -259,20 +259,20 @@ class Intrinsics(support.TestCase):
             self.fail("%s lacks functions of %s\n%s" % (form, LIST, missing(lines, log)))
 
     @unittest.skipUnless(NVCC, "no nvcc")
-    def test_nvcc(self):
+    def test_nvcc_has_every_function(self):
         self.check_gpu("nvcc", compilers.Target("cuda", "ptx_80"), nvcc=NVCC)
 
     @unittest.skipUnless(HIPCC, "no hipcc")
-    def test_hipcc(self):
+    def test_hipcc_has_every_function(self):
         self.check_gpu("hipcc", compilers.Target("hip", "gfx90a"), "not hipcc", hipcc=HIPCC)
 
     @unittest.skipUnless(CUDA_CLANG, "no clang 15 or later")
-    def test_clang_for_nvidia(self):
+    def test_clang_for_nvidia_has_every_function(self):
         for clang in clangs(CUDA_CLANG):
             self.check_clang("NVIDIA", compilers.Target("cuda", "ptx_70"), clang)
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
-    def test_clang_for_amd(self):
+    def test_clang_for_amd_has_every_function(self):
         for clang in clangs(CLANG):
             self.check_clang("AMD", compilers.Target("hip", "gfx90a"), clang)
 
@@ -286,21 +286,21 @@ class Intrinsics(support.TestCase):
         self.check_bytes("hipcc", "not hipcc", hipcc=HIPCC)
 
     @unittest.skipUnless(LOOPS, "no clang whose LLVM can be loaded")
-    def test_cpu_loops(self):
+    def test_the_cpu_has_every_function_in_loops(self):
         self.check_cpu("cpu, loops over threads")
 
-    def test_cpu_fibers(self):
+    def test_the_cpu_has_every_function_on_fibers(self):
         self.check_cpu("cpu, fibers", "-DRILL_HELPERS_READ_INDEX=1", cxx=" ".join(CXX))
 
     @unittest.skipUnless(NVRTC, "no NVRTC")
-    def test_nvrtc(self):
+    def test_nvrtc_has_every_function(self):
         self.check_at_run_time("NVRTC", NVRTC, "nvrtc", "--gpu-architecture=compute_80")
 
     @unittest.skipUnless(HIPRTC, "no hipRTC")
-    def test_hiprtc(self):
+    def test_hiprtc_has_every_function(self):
         self.check_at_run_time("hipRTC", HIPRTC, "hiprtc", "--offload-arch=gfx90a", "-O1")
 
-    def test_documents(self):
+    def test_the_documents_list_every_function(self):
         """The first columns of the tables name functions of the dialect, and the page names all of these."""
         with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             page = file.read()

@@ -25,7 +25,7 @@ class Listing(support.TestCase):
     def build(self, *command):
         self.assertEqual(self.run_compiler(CC + STRICT_C + ["-I", INCLUDE, *command]), (0, ""))
 
-    def test_the_same_in_every_form(self):
+    def test_every_form_of_a_bundle_is_listed_alike(self):
         c_file, _ = self.compile(SOURCES["gate"])
         text = self.listed(c_file)
         bundle = Bundle(self, c_file, "gate_bundle")
@@ -44,7 +44,7 @@ class Listing(support.TestCase):
             with self.subTest(name=name):
                 self.assertEqual(self.listed(self.path(name)), text)
 
-    def test_prefix_and_structs(self):
+    def test_prefix_and_structs_are_listed(self):
         self.write("point.h", "#ifndef POINT_H\n#define POINT_H\ntypedef struct { short x, y; } point;\n#endif\n")
         text = '#include <rill/device/kernel.h>\n#include "point.h"\n'
         text += "RILL_KERNEL(move, point by, unsigned long long n, point *all, bool b) { if (b) all[n].x = by.x; }\n"
@@ -58,7 +58,7 @@ class Listing(support.TestCase):
         lines = self.listed(self.path("k.o")).splitlines()
         self.assertEqual(lines[2:], ["  kernel move(by: 4, n: 8, all: 8, b: 1)", "  kernel nothing()"])
 
-    def test_two_bundles_in_one_library(self):
+    def test_two_bundles_in_one_library_are_listed(self):
         files = []
         for name in ("gate", "basic"):
             c_file, _ = self.compile(SOURCES[name], "--target", HOST)
@@ -78,7 +78,7 @@ class Listing(support.TestCase):
             file.write(data)
         return self.path(name)
 
-    def test_bare_images(self):
+    def test_bare_images_are_listed(self):
         seen = set()
         for target, data in self.images().items():
             text = self.listed(self.write_bytes("image", data))
@@ -89,7 +89,7 @@ class Listing(support.TestCase):
             seen.add(target.partition(":")[0])
         self.assertIn("cpu", seen)
 
-    def test_containers(self):
+    def test_containers_are_listed(self):
         c_file, _ = self.compile(SOURCES["gate"])
         bundle = Bundle(self, c_file, "gate_bundle")
         images, kernels = bundle.images, len(bundle.kernels)
@@ -119,7 +119,7 @@ class Listing(support.TestCase):
         self.assertNotIn("Traceback", result.stderr)
         self.assertRegex(result.stderr, message)
 
-    def test_unreadable_files(self):
+    def test_unreadable_files_are_refused(self):
         self.refused(self.path("nowhere"), "cannot read .*nowhere: No such file")
         self.refused(self.folder, "cannot read .*: Is a directory")
         self.refused(self.write("text.c", "int x;\n"), "no bundle in it")
@@ -129,7 +129,7 @@ class Listing(support.TestCase):
                 if not target.startswith("cuda:ptx"):
                     self.refused(self.write_bytes("cut", data[:size]), "it cannot be read|no bundle in it")
 
-    def test_it_stands_alone(self):
+    def test_list_takes_no_source_and_no_output(self):
         result = self.rillcc("--list", "x", "-o", "y")
         self.assertEqual(result.returncode, 2)
         self.assertIn("--list compiles nothing, so", result.stderr)

@@ -29,7 +29,7 @@ class Nvidia(support.TestCase):
         self.assemble(images["70"], "75")
         return images["70"].decode("ascii")
 
-    def test_sources_of_this_project(self):
+    def test_sources_of_this_project_compile(self):
         sources = sorted(glob.glob(os.path.join(KERNELS, "*.cu")) + glob.glob(os.path.join(CONFORMANCE, "*.cu")))
         for source in sources if support.LONG else sources[::8]:
             with self.subTest(source=os.path.relpath(source, ROOT)):
@@ -43,7 +43,7 @@ class Nvidia(support.TestCase):
                 self.assemble(images["80"], "80")
                 self.assemble(images["90"], "90")
 
-    def test_rounding(self):
+    def test_operations_round_as_the_standard_requires(self):
         body = "x[0] = x[1] * x[2] + x[3]; x[4] = x[5] / x[6] + sqrtf(x[7]); y[0] = y[1] * y[2] + sqrt(y[3]) / y[4];"
         text = self.ptx(body)
         for instruction in ("fma.rn.f32", "fma.rn.f64", "div.rn.f32", "div.rn.f64", "sqrt.rn.f32", "sqrt.rn.f64"):
@@ -51,7 +51,7 @@ class Nvidia(support.TestCase):
         self.assertNotRegex(text, r"\.(ftz|approx|full)\b")
         self.assertNotIn("fma.", self.ptx(body, "--fp-contract", "off"))
 
-    def test_scopes_of_atomic_functions(self):
+    def test_atomic_functions_have_their_scopes(self):
         names = "Add Exch Min Max And Or Xor".split()
         calls = "".join("atomic%s%%s(n, 1); " % name for name in names) + "atomicCAS%s(n, 1, 2); "
         floats = "atomicAdd%s(x, 1.0f); atomicAdd%s(y, 1.0); atomicInc%s(reinterpret_cast<unsigned *>(n), 3u);"
@@ -60,29 +60,29 @@ class Nvidia(support.TestCase):
             text = self.ptx((calls + floats).replace("%s", suffix))
             self.assertEqual(len(re.findall(found, text)), count, suffix)
 
-    def test_atomic_functions_of_shared_memory(self):
+    def test_atomic_functions_work_in_shared_memory(self):
         text = self.ptx("__shared__ int s[2]; s[threadIdx.x] = 0; __syncthreads(); atomicAdd(s, 1); n[0] = s[0];")
         self.assertIn("atom.shared.add.u32", text)
         self.assertIn("bar.sync", text)
 
-    def test_hints(self):
+    def test_hints_choose_the_instructions(self):
         text = self.ptx("x[0] = __ldg(x + 1) + __ldcs(x + 2); __stcs(y, __ldcg(y + 1)); __stwt(n, __ldcv(n + 1));")
         for instruction in "ld.global.nc.u32 ld.global.cs.u32 st.global.cs.u64 ld.global.cg.u64 st.global.wt.u32".split():
             self.assertIn(instruction, text)
 
-    def test_bounds_of_launches(self):
+    def test_bounds_of_launches_reach_the_ptx(self):
         text = "RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 4), k, int *n) { n[0] = 1; }\n"
         _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")
         self.assertRegex(images["70"].decode("ascii"), r"\.maxntid 128[^\n]*\n\.minnctapersm 4\n")
 
-    def test_variables(self):
+    def test_variables_are_visible_in_the_ptx(self):
         text = "__constant__ int table[4];\n__device__ float total;\n"
         text += "RILL_KERNEL(k, int i) { if (i) total = static_cast<float>(table[i]); }\n"
         _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")
         for line in (r"\.visible \.const \.align 4 \.b8 table\[16\]", r"\.visible \.global \.align 4 \.f32 total\b"):
             self.assertRegex(images["70"].decode("ascii"), line)
 
-    def test_the_same_beside_a_toolkit(self):
+    def test_a_toolkit_does_not_change_the_image(self):
         source = self.write("k.kernel.cu", support.ONE)
         made = []
         for home in ("/nonexistent", os.path.dirname(os.path.dirname(PTXAS or "/usr/bin/x"))):
@@ -121,7 +121,7 @@ class Nvidia(support.TestCase):
         self.assertNotIn("cuda:ptx_70", images("-DTWO=2", **nothing))
         self.assertIn("cuda:ptx_70", images(**nothing))
 
-    def test_targets_that_clang_lacks(self):
+    def test_targets_that_clang_lacks_are_refused(self):
         source = self.write("k.kernel.cu", support.ONE)
         for target in ("sm_60", "ptx_61"):
             result = self.rillcc("-o", "k.c", "--target", "cuda:" + target, source, **WITHOUT_NVCC)

@@ -41,7 +41,7 @@ class Native(support.TestCase):
         images = support.Bundle(self, self.path("out.rill.c"), "k_bundle", "all.so").images
         self.assertEqual(native, {"cpu:" + every[-1]: images["cpu:" + every[-1]]})
 
-    def test_a_compiler_for_another_machine(self):
+    def test_a_compiler_for_another_machine_is_refused(self):
         other = "aarch64" if support.X86 else "x86_64"
         compiler = self.write("other", "#!/bin/sh\necho '#define __%s__ 1'\n" % other)
         os.chmod(compiler, 0o755)
@@ -84,7 +84,7 @@ class CompileCommands(support.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("a.kernel.cu:4:37: error: use of undeclared identifier 'unknown'", text)
 
-    def test_the_command_of_the_documents(self):
+    def test_the_command_of_the_documents_works(self):
         with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             (line,) = re.findall(r"^clang\+\+ (-x .*)$", file.read(), re.MULTILINE)
         shutil.copy(os.path.join(support.ROOT, "docs", "examples", "saxpy.kernel.cu"), self.folder)
@@ -111,7 +111,7 @@ class CompileCommands(support.TestCase):
             self.assertEqual((result.returncode, self.read("compile_commands.json")), (1, text))
             self.assertIn("compile_commands.json", result.stderr)
 
-    def test_it_compiles_nothing(self):
+    def test_compile_commands_compiles_nothing(self):
         for arguments in ((), ("a.kernel.cu", "-o", "a.rill.c"), ("a.kernel.cu", "--depfile", "a.d")):
             result = self.rillcc("--compile-commands", "compile_commands.json", *arguments)
             self.assertEqual(result.returncode, 2)

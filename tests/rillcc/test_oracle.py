@@ -11,7 +11,7 @@ import support
 class Oracle(unittest.TestCase):
     maxDiff = None  # all that differs
 
-    def test_random_kernels(self):
+    def test_random_kernels_agree_with_the_oracle(self):
         """Three sources: each takes another level."""
         for seed in (1, 2, 3):
             source = oracle_run.random_source(seed, 34 if support.LONG else 10, one_level=True)

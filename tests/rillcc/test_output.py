@@ -74,7 +74,7 @@ class Output(support.TestCase):
         if CLANG:
             self.compile(source, "--cuda-names", "--target", "hip:gfx90a", "--hipcc", "none")
 
-    def test_plain_kernels(self):
+    def test_plain_kernels_have_their_names_and_types_in_c(self):
         twice = "__global__ void k(int *x) {}\n__global__ void k(float *x) {}\n"
         source = self.write("k.kernel.cu", twice)
         result = self.rillcc("--target", HOST, "-o", "k.rill.c", source)
@@ -87,7 +87,7 @@ class Output(support.TestCase):
         self.assertIn("`by` points to a value of 16 bytes, a `line`.", found)
         self.assertIn("{ by, 16 }", found)
 
-    def test_prefix(self):
+    def test_the_prefix_applies_to_every_name(self):
         c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", "mine_")
         bundle = Bundle(self, c_file, "mine_gate_bundle")
         self.assertEqual(bundle.data.name, b"gate")
@@ -99,7 +99,7 @@ class Output(support.TestCase):
         free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_stream_launch_typed", "rill_bundle"}
         self.assertEqual([name for name in names if not name.startswith("mine_") and name not in free], [])
 
-    def test_two_bundles_in_one_program(self):
+    def test_one_program_may_have_two_bundles(self):
         sources = []
         for prefix in ("", "other_"):
             c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", prefix)
@@ -126,7 +126,7 @@ class Output(support.TestCase):
         source = self.write("k.kernel.cu", STRUCTS + "__global__ void k(%s) {}\n" % parameters)
         return self.compile(source, "--cuda-names", "--target", HOST, *arguments)
 
-    def test_types_of_the_launch_function(self):
+    def test_launch_functions_have_the_types_of_the_source(self):
         for arguments in ((), ("--clang", "none")):
             with self.subTest(arguments=arguments):
                 _, header = self.typed(*arguments)
@@ -143,7 +143,7 @@ class Output(support.TestCase):
         found = " ".join(self.read(header).split())
         self.assertIn("*launch, struct float4 *x, const rill_uint3 *y, rill_dim3 z) {", found)
 
-    def test_types_beside_those_of_the_program(self):
+    def test_generated_types_fit_those_of_the_program(self):
         """In C and C++: the program's own structs before the header and after it, and what does not fit is refused."""
         c_file, _ = self.typed()
         own = "struct point { float x, y; };\nunion both { int i; float f; };\n"
@@ -166,7 +166,7 @@ class Output(support.TestCase):
         self.typed()
         self.assertEqual(self.run_compiler(CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", c_file]), (0, ""))
 
-    def test_types_beside_those_of_vendors(self):
+    def test_generated_types_fit_those_of_vendors(self):
         """Includes the headers of CUDA and HIP that are here, before rillcc's header and after it."""
         self.typed()
         own, user, tried = '#include "out.rill.h"\n', self.path("user.cc"), 0
@@ -186,7 +186,7 @@ class Output(support.TestCase):
         if tried == 0:
             self.skipTest("no headers of CUDA or HIP that a C++ compiler takes")
 
-    def test_layout_of_types(self):
+    def test_types_have_the_layout_of_cuda(self):
         """rill's vectors are as large and as aligned as CUDA's, by every compiler that is here."""
         text = "#include <rill/device/vectors.h>\n"
         same = "static_assert(sizeof(rill_%s) == sizeof(%s) && alignof(rill_%s) == alignof(%s), \"%s\");\n"
@@ -225,7 +225,7 @@ class Output(support.TestCase):
         command = CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", user, c_file]
         self.assertEqual(self.run_compiler(command), (0, ""))
 
-    def test_struct_parameters(self):
+    def test_kernels_take_structs(self):
         guard = "#ifndef POINT_H\n#define POINT_H\n%s\n#endif\n"
         self.write("point.h", guard % "typedef struct point { short x, y, z; } point;")
         text = '#include <rill/device/kernel.h>\n#include "point.h"\n'
@@ -238,7 +238,7 @@ class Output(support.TestCase):
         user = self.write("user.cc", '#include "%s"\n' % os.path.basename(header))
         self.assertEqual(self.run_compiler(CXX + STRICT_CXX + ["-I", INCLUDE, "-fsyntax-only", user]), (0, ""))
 
-    def test_depfile(self):
+    def test_the_depfile_lists_every_header(self):
         folder = self.path("with space")
         os.mkdir(folder)
         source = self.write("with space/k.kernel.cu", '#include "helper.h"\n' + ONE + "#include <stdlib.h>\n")
@@ -263,7 +263,7 @@ class Output(support.TestCase):
         self.assertEqual(Bundle(self, c_file, "k_bundle").kernels, {"named": [("x", 8)]})
 
     @support.long
-    def test_same_input_same_output(self):
+    def test_the_same_input_gives_the_same_output(self):
         outputs = []
         for name in ("a", "b"):
             os.mkdir(self.path(name))
@@ -303,7 +303,7 @@ class Errors(support.TestCase):
     def kernel(self, text):
         return "#include <rill/device/kernel.h>\n\n" + text
 
-    def test_parameters(self):
+    def test_invalid_parameters_are_refused(self):
         cases = (
             ("int &n", "a kernel cannot take a reference"),
             ("rill_atomic_probe s", "its type is not trivially copyable"),
@@ -319,7 +319,7 @@ class Errors(support.TestCase):
                 text = self.kernel("RILL_KERNEL(k, %s) {}\n" % parameters)
                 self.refused(text, r"k\.kernel\.cu:3:\d+: (error|note): (?s:.*)rillcc: k\.kernel\.cu: \S+ cannot compile it")
 
-    def test_form(self):
+    def test_malformed_kernels_are_refused(self):
         at = r"(?s)k\.kernel\.cu:3:\d+: (error|note): .*"
         self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: there is no kernel in it")
         template = self.kernel("template <class T> __global__ void k(T *x) { x[0] = 1; }\n")
@@ -358,7 +358,7 @@ class Errors(support.TestCase):
     def test_a_mistake_inside_a_function_of_rill_names_the_line_of_the_call(self):
         text = self.kernel("struct three { int x, y, z; };\nRILL_KERNEL(k, int *x) {\n")
         text += "  *x = rill_shuffle(three{ 1, 2, 3 }, 0).x;\n}\n"
-        message = r"(?s)(?=.*a plain value of 1, 2, 4 or 8 bytes)(?=.*(k\.kernel\.cu[:(]5|line 5 of k\.kernel\.cu))"
+        message = r"(?s)(?=.*a trivially copyable value of 1, 2, 4 or 8 bytes)(?=.*(k\.kernel\.cu[:(]5|line 5 of k\.kernel\.cu))"
         targets = [("--target", HOST, {})]
         if NVCC:
             targets.append(("--target", "cuda:sm_90", {}))
@@ -438,12 +438,12 @@ class Errors(support.TestCase):
         self.compile(self.write("k.kernel.cu", "__global__ void k(float *x) { x[threadIdx.x] = 1; }\n"), *ONE_OF_EACH)
 
     @unittest.skipUnless(NVCC or HIPCC or CLANG, "no GPU compiler")
-    def test_kernel_missing_from_an_image(self):
+    def test_a_kernel_missing_from_an_image_is_named(self):
         condition = "#if !defined(__CUDACC__) && !defined(__HIP__)\n"
         text = ONE + condition + "RILL_KERNEL(only_here) {}\n#endif\n"
         self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v", *ONE_OF_EACH)
 
-    def test_targets(self):
+    def test_unknown_targets_are_refused(self):
         cases = [("metal", "the backends are cuda, hip and cpu"), ("cpu:z80", '"z80" is not one of')]
         if NVCC or CUDA_CLANG:
             cases.append(("cuda:90", '"90" is not sm_NN'))
@@ -456,7 +456,7 @@ class Errors(support.TestCase):
         self.refused(ONE, reason % ("nvcc", "nvcc"), "--target", "cuda", **nothing)
         self.refused(ONE, reason % ("hipcc", "hipcc"), "--target", "hip", **nothing)
 
-    def test_list_of_targets(self):
+    def test_targets_and_compilers_are_listed(self):
         result = self.rillcc("--list-targets")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         *lines, form = (line for line in result.stdout.splitlines() if not line.startswith("no target for "))
@@ -501,18 +501,18 @@ class Errors(support.TestCase):
             self.assertEqual("\ncuda:ptx_70" in "\n" + said.stdout, found, said)
             self.assertIn("no target for hip: ", said.stdout)
 
-    def test_version(self):
+    def test_the_version_is_printed(self):
         result = self.rillcc("--version")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         with open(os.path.join(support.ROOT, "meson.build"), encoding="utf-8") as file:
             self.assertEqual(result.stdout, "rillcc %s\n" % re.findall(r"version: '([\d.]+)'", file.read())[0])
 
-    def test_compilers(self):
+    def test_missing_compilers_are_reported(self):
         self.refused(ONE, "program not found: nowhere-c", RILL_CXX="nowhere-c++")
         self.refused(ONE, "program not found: nowhere-nvcc", RILL_NVCC="nowhere-nvcc")
         self.refused(ONE, "false does not work", "--cxx", "false")
 
-    def test_files(self):
+    def test_errors_of_files_are_reported(self):
         result = self.rillcc("-o", "k.c", "nowhere.kernel.cu")
         self.assertEqual((result.returncode, result.stderr), (1, "rillcc: nowhere.kernel.cu: no such file\n"))
         source = self.write("k.kernel.cu", ONE)

@@ -31,7 +31,7 @@ class Notes(support.TestCase):
         found = [" ".join(part.split()) for part in launch.split(",")[1:]]
         return [re.findall(r"^(.*?) ?(\w+)$", part)[0] for part in found]
 
-    def test_parameters(self):
+    def test_parameters_have_their_types_and_names(self):
         text = "using real = float; template <class T> struct list { using item = T; };\n#define COUNT unsigned\n"
         text += "enum color : short { RED };\n"
         text += "RILL_KERNEL(k, const unsigned char *__restrict__ a, unsigned long long const b, bool c, void **d,\n"
@@ -46,7 +46,7 @@ class Notes(support.TestCase):
                 self.assertEqual(self.parameters("RILL_KERNEL_BOUNDED(2 * 32, k, int n) {}", *compiler), [("int", "n")])
                 self.assertEqual(self.parameters("RILL_KERNEL(k, int, float *) {}"), [("int", "arg1"), ("float *", "arg2")])
 
-    def test_names(self):
+    def test_kernels_may_have_usual_names(self):
         """Kernels by the names that what rill's headers make of a kernel's name already has, and by usual ones."""
         names = {"kernel", "copy", "type", "instance", "init", "update", "reduce", "thread", "warp", "block", "name", "value"}
         folder = os.path.join(support.ROOT, "include", "rill", "device")
@@ -62,17 +62,17 @@ class Notes(support.TestCase):
             _, header = self.compile(source, "--target", support.HOST)
             self.assertEqual(set(re.findall(r"(\w+)_launch\(rill_stream", self.read(header))), names)
 
-    def test_dim3(self):
+    def test_dim3_converts_as_in_cuda(self):
         """As CUDA has it; HIP's own headers have no such conversions."""
         text = "__global__ void k(unsigned *p) { dim3 d; d = blockIdx; const uint3 v = d; *p = v.x; }\n"
         self.assertEqual(self.parameters(text), [("unsigned int *", "p")])
 
-    def test_types_of_rill(self):
+    def test_types_of_rill_are_recognized(self):
         text = "RILL_KERNEL(k, const rill_half *x, rill_bfloat16 *y) {}\n"
         self.assertEqual(self.parameters(text), [("const rill_half *", "x"), ("rill_bfloat16 *", "y")])
         self.assertIn('#include "rill/device/half.h"', self.read("out.rill.h"))
 
-    def test_a_damaged_note(self):
+    def test_a_damaged_note_is_refused(self):
         for text in ("int a", "int a, int b, int c"):
             data = notes.HEAD.pack(notes.MAGIC, 0, 1, 2, b"k", b"k.cu", text.encode()) + bytes(2 * notes.TYPE.size)
             with self.assertRaisesRegex(ValueError, "2 parameters of kernel k, not [13]"):
@@ -96,7 +96,7 @@ class Offload(unittest.TestCase):
             body += self.ELF.ljust(100, b"\0")
         return body
 
-    def test_reads(self):
+    def test_bundles_of_clang_are_read(self):
         name = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
         self.assertEqual(offload.extract(self.ELF, "gfx90a"), self.ELF)
         data = self.container(b"host-x86_64-unknown-linux--", name, b"hipv4-amdgcn-amd-amdhsa--gfx90")
@@ -111,7 +111,7 @@ class Offload(unittest.TestCase):
         generic = b"hipv4-amdgcn-amd-amdhsa--gfx9-generic"
         self.assertEqual(offload.extract(self.container(generic), "gfx9-generic"), self.ELF)
 
-    def test_refuses(self):
+    def test_damaged_bundles_are_refused(self):
         name = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
         good = self.container(name)
         for size in range(24, 4096 + len(self.ELF)):
@@ -126,7 +126,7 @@ class Offload(unittest.TestCase):
             with self.assertRaises(ValueError):
                 offload.extract(data, "gfx90a")
 
-    def test_names_compressed_ones(self):
+    def test_compressed_bundles_are_named(self):
         """In the words of the library."""
         with open(os.path.join(support.ROOT, "backends", "hip", "image.c"), encoding="utf-8") as file:
             literals = "".join(re.findall(r'"([^"\n]*)"', file.read()))

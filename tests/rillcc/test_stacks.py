@@ -62,7 +62,7 @@ class Stacks(support.TestCase):
         self.assertGreaterEqual(number, least + stacks.RESERVE)
         self.assertLess(number, least + stacks.RESERVE + most)
 
-    def test_frames(self):
+    def test_frames_are_counted(self):
         text = SMALL + kernel("large", array(20000) + "y[threadIdx.x] = s;")
         for cxx in COMPILERS:
             with self.subTest(cxx):
@@ -70,7 +70,7 @@ class Stacks(support.TestCase):
                 self.within(found["small"], 0)
                 self.within(found["large"], 80000)
 
-    def test_fibers(self):
+    def test_stacks_of_fibers_are_counted(self):
         text = FIBERS + kernel("large", "meet(x, n);" + array(20000) + "meet(x, n); y[threadIdx.x] = s;") + SMALL
         for cxx in COMPILERS:
             with self.subTest(cxx):
@@ -78,7 +78,7 @@ class Stacks(support.TestCase):
                 self.within(found["large"], 80000)
                 self.within(found["small"], 0)
 
-    def test_calls(self):
+    def test_the_deepest_call_counts(self):
         """The deepest way counts, not all together; what nobody calls does not."""
         text = function("low", array(1000) + "return s;")
         text += function("left", array(10000) + "return s + low(x, n);")
@@ -94,7 +94,7 @@ class Stacks(support.TestCase):
                 self.within(found["two"], 2000 + 40000 + 4000)
                 self.within(found["three"], 120000)
 
-    def test_pointers(self):
+    def test_calls_through_pointers_count(self):
         """Whose address a kernel takes, it may call; through a table of such, too."""
         text = function("big", array(30000) + "return s;") + function("other", array(3000) + "return s;")
         text += "typedef int (*call)(const int *, int);\nstatic call const volatile calls[2] = { big, other };\n"
@@ -106,7 +106,7 @@ class Stacks(support.TestCase):
                 self.within(found["taken"], 120000)
                 self.within(found["table"], 120000)
 
-    def test_handlers_that_name_their_table(self):
+    def test_handlers_that_name_their_table_are_no_recursion(self):
         """Names that lead back to a function without a call to it are no recursion."""
         text = "typedef int (*call)(const int *, int);\nextern call const volatile table[2];\n"
         text += function("first", "return table[1] != nullptr ? x[0] : n;") + function("second", "return x[n];")
@@ -116,25 +116,25 @@ class Stacks(support.TestCase):
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["k"], 0)
 
-    def test_too_large(self):
+    def test_too_large_stacks_are_refused(self):
         self.refused(SMALL + kernel("huge", array(3000000) + "y[threadIdx.x] = s;"), 'kernel "huge"', "8388608")
         inner = function("inner", array(1500000) + "return s;")
         self.refused(inner + kernel("huge", array(1500000) + "y[threadIdx.x] = s + inner(x, n);"), 'kernel "huge"')
 
-    def test_just_large_enough(self):
+    def test_the_largest_stack_is_accepted(self):
         for cxx in COMPILERS:
             with self.subTest(cxx):
                 found = self.stacks(kernel("k", array(2000000) + "y[threadIdx.x] = s;"), cxx)
                 self.within(found["k"], 8000000)
 
-    def test_no_bound(self):
+    def test_stacks_without_a_bound_are_refused(self):
         body = "int *a = (int *)__builtin_alloca(n * sizeof(int)); a[0] = x[0]; a[n - 1] = 2;"
         self.refused(SMALL + kernel("k", body + "y[threadIdx.x] = a[n / 2];"), 'kernel "k"', "alloca", "k.kernel.cu:5")
         body += "volatile int *b = a; return b[n / 2];"
         text = function("helper", body) + kernel("k", "y[threadIdx.x] = helper(x, n);")
         self.refused(text, 'kernel "k"', "helper", "alloca")
 
-    def test_recursion(self):
+    def test_recursion_is_refused(self):
         body = "volatile int v = x[n]; return n == 0 ? v : %s(x, n - 1) + %s(x, n / 2) + v;"
         text = function("down", body % ("down", "down")) + kernel("k", "y[threadIdx.x] = down(x, n);")
         self.refused(text, 'kernel "k"', "down", "calls itself")
@@ -150,14 +150,14 @@ class Stacks(support.TestCase):
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["k"], 0)
 
-    def test_recursion_that_no_kernel_comes_to(self):
+    def test_recursion_that_no_kernel_reaches_is_accepted(self):
         body = "volatile int v = x[n]; return n == 0 ? v : alone(x, n - 1) + v;"
         text = function("alone", body).replace("__attribute__((", "__attribute__((used, ") + SMALL
         for cxx in COMPILERS:
             with self.subTest(cxx):
                 self.within(self.stacks(text, cxx)["small"], 0)
 
-    def test_a_compiler_without_stack_sizes(self):
+    def test_a_compiler_without_stack_sizes_gives_no_table(self):
         self.assertNotIn("rill_cpu_stacks", stacks.table([], "\t.text\nf:\n\tret\n", ""))
 
 

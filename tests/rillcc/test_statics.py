@@ -81,14 +81,14 @@ class Statics(support.TestCase):
         symbols = [symbol for section in elf.sections if section[1] == kind for symbol in elf.symbols(section)]
         return {re.sub(r"^_Z\d+(look_up)P.*$", r"\1", name) for name, info, *_ in symbols if info & 15 in (1, 2)}
 
-    def test_text(self):
+    def test_only_the_keyword_is_removed(self):
         for text in [LINES, PARTS, *LINES.splitlines()]:
             before, after = text.replace("STATIC", "static"), text.replace("STATIC", " " * 6)
             with self.subTest(text=before):
                 self.assertEqual(statics.without(before), after)
                 self.assertEqual(statics.without("int a;\n%s\nint b;\n" % before), "int a;\n%s\nint b;\n" % after)
 
-    def test_cpu(self):
+    def test_static_variables_work_on_the_cpu(self):
         one = (1, 1, 1)
         for arguments in ("", "--fibers", "--cxx g++"):
             with self.subTest(arguments=arguments):
@@ -104,7 +104,7 @@ class Statics(support.TestCase):
         self.assertNotIn("rillcc-", self.read("x.d").replace(self.folder, ""))
         self.assertIn("parts/table.h", self.read("x.d"))
 
-    def test_folder_of_others(self):
+    def test_a_folder_of_others_is_never_touched(self):
         """A folder called as the copies' is never touched, one that a run left is used."""
         os.mkdir(self.path("x.c.copies"))
         self.write("x.c.copies/mine", "")
@@ -118,7 +118,7 @@ class Statics(support.TestCase):
         self.assertEqual(self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).returncode, 0)
         self.assertFalse(os.path.exists(self.path("x.c.copies")))
 
-    def test_lines_stay(self):
+    def test_errors_keep_their_lines(self):
         self.write("parts/table.h", "static __constant__ float table[4];\nint wrong = no_such_name;\n")
         said = self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).stderr
         self.assertRegex(said, r"parts/table\.h:2:13: error")
@@ -127,7 +127,7 @@ class Statics(support.TestCase):
         said = self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).stderr
         self.assertRegex(said, r"look_up\.cu:3:\d+: error")
 
-    def test_the_same_every_time(self):
+    def test_every_run_writes_the_same_file(self):
         made = []
         for _ in range(2):
             self.compile(self.source, "--cuda-names", *support.ONE_OF_EACH)
@@ -139,7 +139,7 @@ class Statics(support.TestCase):
         self.assertRegex(said, r"^rillcc: cannot write \S*file/x\.c\.copies")
 
     @unittest.skipUnless(NVCC, "no nvcc")
-    def test_nvcc(self):
+    def test_static_variables_are_symbols_with_nvcc(self):
         self.assertLessEqual(NAMES, self.found_in(self.image("--target", "cuda:sm_90"), listing.SHT_SYMTAB))
         ptx = self.image("--target", "cuda:ptx").decode("ascii")
         for line in (r"\.const \.align 4 \.b8 table\[16\]", r"\.global \.align 4 \.u32 count\b"):
@@ -147,13 +147,13 @@ class Statics(support.TestCase):
         self.assertIn("gpu.h", self.read("x.d"))
 
     @unittest.skipUnless(CUDA_CLANG, "no clang 15 or later")
-    def test_clang_for_nvidia(self):
+    def test_static_variables_are_symbols_with_clang_for_nvidia(self):
         ptx = self.image("--target", "cuda:ptx", RILL_NVCC="none", RILL_CLANG=CUDA_CLANG).decode("ascii")
         for line in (r"\.visible \.const \.align 4 \.b8 table\[16\]", r"\.visible \.global \.align 4 \.u32 count\b"):
             self.assertRegex(ptx, line)
 
     @unittest.skipUnless(HIPCC or CLANG, "no compiler for AMD's GPUs")
-    def test_amd(self):
+    def test_static_variables_are_symbols_on_amd(self):
         for compiler in [HIPCC, "none"] if HIPCC else ["none"]:
             with self.subTest(compiler=compiler):
                 found = self.found_in(self.image("--target", "hip:gfx90a", RILL_HIPCC=compiler), 11)  # SHT_DYNSYM

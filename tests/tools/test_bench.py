@@ -24,7 +24,7 @@ class Bench(ToolTest):
             self.assertEqual(section["left_out"] is None, len(section["rows"]) > 0, section)
         return rows
 
-    def test_the_cpu(self):
+    def test_the_cpu_has_every_section(self):
         rows = self.sections("--device", "cpu")
         self.assertEqual((self.device, list(rows)), ("cpu", SECTIONS))
         self.assertEqual({row["driver"] for row in rows["layer"].values()}, {None})
@@ -38,10 +38,10 @@ class Bench(ToolTest):
                 for column, value in row.items():
                     self.assertGreater(value, 0, (section, what, column))
 
-    def test_chosen_sections(self):
+    def test_only_chosen_sections_are_printed(self):
         self.assertEqual(list(self.sections("stream", "layer", "--device", "cpu")), ["layer", "stream"])
 
-    def test_beside_the_drivers_own_calls(self):
+    def test_calls_are_compared_with_the_drivers_own(self):
         for name, folder in (("cuda:0", NULL_CUDA), ("hip:0", NULL_HIP)):
             if folder:
                 layer = self.sections("layer", "--device", name, LD_LIBRARY_PATH=folder)["layer"]
@@ -49,7 +49,7 @@ class Bench(ToolTest):
                 for row in layer.values():
                     self.assertAlmostEqual(row["difference"], row["rill"] - row["driver"], delta=1e-3 * row["rill"])
 
-    def test_peers(self):
+    def test_peers_are_measured_in_both_directions(self):
         variables = {"LD_LIBRARY_PATH": CUDA, "RILL_FAKE_DEVICES": "2"}
         rows = self.sections("peers", "--device", "cuda:1", **variables)["peers"]
         self.assertEqual(list(rows), ["cuda:1 to cuda:0", "cuda:0 to cuda:1"])
@@ -57,20 +57,20 @@ class Bench(ToolTest):
         rows = self.sections("peers", "--device", "cuda:1", RILL_FAKE_PEERS="0", **variables)["peers"]
         self.assertIsNone(rows["cuda:0 to cuda:1"]["access_on"])
 
-    def test_little_memory(self):
+    def test_little_memory_is_enough(self):
         if NULL_CUDA:
             rows = self.sections("copies", "stream", LD_LIBRARY_PATH=CUDA, RILL_FAKE_MEMORY="8", RILL_DEVICE="cuda:0")
             self.assertEqual(list(rows["stream"]), ["copy", "scale", "add", "triad"])
             self.assertIn("4 KiB", rows["copies"])
 
-    def test_the_table(self):
+    def test_the_table_has_units_and_headings(self):
         text = self.succeed("bench", "stream", "peers", "--quick", "--device", "cpu")
         self.assertRegex(text, r"^cpu: \S.*, rill \d+\.\d+\.\d+, --quick\n\nstream, GB/s +float +double\n  copy +[\d.]+ +[\d.]+\n")
         self.assertIn("\npeers, GB/s", text)
         self.assertTrue(text.endswith("\n  left out: this backend has no other device\n"), text)
         self.assertNotIn("\x1b", text)
 
-    def test_a_call_that_fails(self):
+    def test_a_call_that_fails_is_reported(self):
         if NULL_CUDA:
             for call, what in (("cuLaunchKernel", "launch"), ("cuMemcpyHtoDAsync", "copy"), ("cuGraphLaunch", "graph")):
                 done = self.run_tool("bench", "--quick", "--device", "cuda:0", LD_LIBRARY_PATH=CUDA,
@@ -78,7 +78,7 @@ class Bench(ToolTest):
                 self.assertEqual(done.returncode, 1, done.stdout)
                 self.assertRegex(done.stderr, rf"^rill: .*{what}.*\n$")
 
-    def test_misuse(self):
+    def test_misuse_is_refused(self):
         self.fail_with(2, 'bench: unexpected argument "--fast"', "bench", "--fast")
         self.fail_with(2, 'bench: unexpected argument "--device"', "bench", "--device")
         self.fail_with(1, "is not a device name", "bench", "--device", "cpu7x")

@@ -12,7 +12,7 @@ FEATURES = re.findall(r"^  (RILL_FEATURE_\w+[a-zA-Z])\b", (ROOT / "include/rill/
 
 
 class Commands(ToolTest):
-    def test_version(self):
+    def test_the_version_is_printed(self):
         for word in ("--version", "version"):
             self.assertRegex(self.succeed(word), r"^rill \d+\.\d+\.\d+\n$")
 
@@ -21,7 +21,7 @@ class Commands(ToolTest):
         for word in ("info", "--topology", "--json", "doctor", "bench", "--quick", "demo", "trace", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
             self.assertIn(word, text)
 
-    def test_help_of_each_command(self):
+    def test_each_command_has_help(self):
         text = self.succeed("help")
         self.assertEqual(self.succeed("-h"), text)
         commands = re.findall(r"^usage: rill ([\w |]+) \| help ", text)[0].split(" | ")
@@ -73,13 +73,13 @@ class Commands(ToolTest):
     def test_rill_trace_is_off(self):
         self.assertEqual(self.run_tool("info", RILL_TRACE="0").stderr, "")
 
-    def test_nothing(self):
+    def test_a_missing_command_is_refused(self):
         self.fail_with(2, "a command is missing")
 
-    def test_unknown_command(self):
+    def test_an_unknown_command_is_refused(self):
         self.fail_with(2, 'unknown command "fly"', "fly")
 
-    def test_info_of_one_device(self):
+    def test_info_shows_one_device(self):
         text = self.succeed("info", "cpu")
         self.assertRegex(text, r"^cpu  \S")
         self.assertRegex(text, r"(?m)^  numa node +-$")
@@ -87,7 +87,7 @@ class Commands(ToolTest):
         self.assertRegex(text, r"(?m)^  cluster +no: \w.+ \w")
         self.fail_with(1, "is not a device name", "info", "gpu7x")
 
-    def test_info_as_json(self):
+    def test_info_prints_json(self):
         version = self.succeed("--version").split()[1]
         everything, one = (json.loads(self.succeed("info", *device, "--json")) for device in ((), ("cpu",)))
         self.assertEqual((everything["version"], one["version"]), (version, version))

@@ -37,7 +37,7 @@ class FilterTest(ToolTest):
 
 
 class Demo(FilterTest):
-    def test_picture_of_its_own(self):
+    def test_the_installed_picture_is_the_default(self):
         text = self.succeed("demo", "--device", "cpu")
         self.assertIn("equals that of the plain C filter in every byte", text)
         self.assertIn("1024 x 768", text)
@@ -46,20 +46,20 @@ class Demo(FilterTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["rill-demo.png", "rill-demo.svg"])
         self.assertEqual(self.read("rill-demo.png")[:8], png.SIGNATURE)
 
-    def test_sizes(self):
+    def test_pictures_of_any_size_are_filtered(self):
         for width, height in ((1, 1), (1, 40), (40, 1), (2, 3), (16, 16), (17, 15), (47, 33), (64, 64), (65, 49)):
             with self.subTest(width=width, height=height):
                 rows = pattern(width, height)
                 self.check(width, height, rows, png.encode(width, height, rows), "--tile", "16")
 
-    def test_tiles_and_streams(self):
+    def test_any_tiles_and_streams_give_the_same_picture(self):
         rows = pattern(61, 45)
         for tile in ("16", "19", "44", "60", "4096"):
             for streams in ("1", "2", "3", "5", "16"):
                 with self.subTest(tile=tile, streams=streams):
                     self.check(61, 45, rows, png.encode(61, 45, rows), "--tile", tile, "--streams", streams)
 
-    def test_graph(self):
+    def test_a_graph_gives_the_same_picture(self):
         rows = pattern(61, 45)
         for streams in ("1", "2", "3", "16"):
             with self.subTest(streams=streams):
@@ -69,7 +69,7 @@ class Demo(FilterTest):
         self.assertRegex(text, r"(?m)^graph +157 nodes, captured in [\d.]+ ms and instantiated in [\d.]+ ms")
         self.assertEqual(len(re.findall(r"(?m)^ +[\d.]+ ms .*, on streams [\d.]+ ms", text)), 3)
 
-    def test_device_by_environment(self):
+    def test_the_environment_chooses_the_device(self):
         self.write("in.png", rgba(20, 20))
         text = self.succeed("demo", "in.png", RILL_DEVICE="cpu")
         self.assertRegex(text, r"(?m)^device +cpu, ")
@@ -86,36 +86,36 @@ class Kinds(FilterTest):
         wide = [[v for x in range(width) for v in to_rgba(row[x * count : (x + 1) * count])] for row in rows]
         self.check(width, height, wide, data)
 
-    def test_gray(self):
+    def test_gray_is_read(self):
         for depth in (1, 2, 4, 8):
             with self.subTest(depth=depth):
                 self.kind(png.GRAY, depth, lambda p, d=depth: [p[0] * 255 // ((1 << d) - 1)] * 3 + [255])
 
-    def test_gray_alpha(self):
+    def test_gray_with_alpha_is_read(self):
         self.kind(png.GRAY_ALPHA, 8, lambda p: [p[0]] * 3 + [p[1]])
 
-    def test_rgb(self):
+    def test_rgb_is_read(self):
         self.kind(png.RGB, 8, lambda p: [*p, 255])
 
-    def test_rgb_with_a_transparent_color(self):
+    def test_rgb_with_a_transparent_color_is_read(self):
         first = pattern(23, 18, 3)[0][:3]
         extra = png.chunk(b"tRNS", struct.pack(">HHH", *first))
         self.kind(png.RGB, 8, lambda p: [*p, 0 if p == first else 255], extra=extra)
 
-    def test_palette(self):
+    def test_palettes_are_read(self):
         colors = [((i * 37) % 256, (i * 91) % 256, (255 - i * 5) % 256) for i in range(16)]
         alpha = bytes(255 - 9 * i for i in range(10))
         extra = png.chunk(b"PLTE", b"".join(bytes(c) for c in colors)) + png.chunk(b"tRNS", alpha)
         self.kind(png.PALETTE, 4, lambda p: [*colors[p[0]], alpha[p[0]] if p[0] < 10 else 255], extra=extra)
 
-    def test_sixteen_bits(self):
+    def test_sixteen_bits_are_rounded_to_eight(self):
         def nearest(v):
             return (v * 255 + 32895) >> 16
 
         self.kind(png.RGBA, 16, lambda p: [nearest(v) for v in p])
         self.kind(png.GRAY, 16, lambda p: [nearest(p[0])] * 3 + [255])
 
-    def test_interlaced(self):
+    def test_interlaced_pictures_are_read(self):
         self.kind(png.RGBA, 8, list, interlace=True)
         self.kind(png.GRAY, 2, lambda p: [p[0] * 85] * 3 + [255], interlace=True)
 
@@ -177,7 +177,7 @@ class Drawing(ToolTest):
         self.assertGreater(widths[1], 1280)
         self.assertGreater(mean, 0.4)
 
-    def test_by_name(self):
+    def test_the_drawing_has_the_name_that_was_given(self):
         self.write("in.png", rgba(20, 20))
         self.succeed("demo", "in.png", "-o", "out.png", "--timeline", "tracks.svg", "--device", "cpu")
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "out.png", "tracks.svg"])
@@ -187,23 +187,23 @@ class BadInput(ToolTest):
     def refuse(self, pattern_, name, *arguments):
         self.fail_with(1, pattern_, "demo", self.path(name), "-o", self.path("out.png"), "--device", "cpu", *arguments)
 
-    def test_missing(self):
+    def test_a_missing_file_is_refused(self):
         self.refuse("cannot open .*none.png: No such file", "none.png")
 
-    def test_directory(self):
+    def test_a_directory_is_refused(self):
         os.mkdir(self.path("folder.png"))
         self.refuse("folder.png: Is a directory", "folder.png")
 
-    def test_empty(self):
+    def test_an_empty_file_is_refused(self):
         self.write("empty.png", b"")
         self.refuse("empty.png is empty", "empty.png")
 
-    def test_text(self):
+    def test_a_text_is_refused(self):
         for text in (b"x", b"This is no picture.\n", b"GIF89a" + bytes(100)):
             self.write("text.png", text)
             self.refuse("text.png is not a PNG file", "text.png")
 
-    def test_truncated(self):
+    def test_truncated_files_are_refused(self):
         data = rgba(40, 30)
         for length in [*range(1, 60), *range(60, len(data), 97), *range(len(data) - 20, len(data))]:
             with self.subTest(length=length):
@@ -222,28 +222,28 @@ class BadInput(ToolTest):
                 if os.path.exists(self.path(name)):
                     os.remove(self.path(name))
 
-    def test_no_pixels(self):
+    def test_pictures_without_pixels_are_refused(self):
         for width, height in ((0, 0), (0, 5), (5, 0)):
             body = png.header(width, height) + png.chunk(b"IDAT", b"") + png.chunk(b"IEND", b"")
             self.write("none.png", png.SIGNATURE + body)
             self.refuse("has no pixels", "none.png")
 
-    def test_absurd_sizes(self):
+    def test_absurd_sizes_are_refused(self):
         for width, height in ((100000, 100000), (65536, 65536), (70000, 1), (1, 4294967295), (8193, 8192)):
             self.write("big.png", png.SIGNATURE + png.header(width, height) + png.chunk(b"IEND", b""))
             self.refuse(f"too large: {width} x {height}", "big.png")
 
-    def test_large_claim_with_little_after_it(self):
+    def test_a_large_size_with_little_data_is_refused(self):
         body = png.header(8000, 8000, color=png.GRAY) + png.chunk(b"IDAT", b"\x78\x9c") + png.chunk(b"IEND", b"")
         self.write("claim.png", png.SIGNATURE + body)
         self.refuse("claim.png is not a complete PNG file", "claim.png")
 
-    def test_too_many_tiles(self):
+    def test_too_many_tiles_are_refused(self):
         rows = [[0] * 20000] * 210
         self.write("wide.png", png.encode(20000, 210, rows, 1, png.GRAY))
         self.refuse("would have 17500 tiles, and the limit is 16384: choose a larger --tile", "wide.png", "--tile", "16")
 
-    def test_first_bytes_of_a_png_without_its_header(self):
+    def test_a_signature_without_a_header_is_refused(self):
         self.write("odd.png", png.SIGNATURE + png.chunk(b"IDAT", bytes(40)))
         self.refuse("damaged: its header is missing", "odd.png")
 
@@ -256,27 +256,27 @@ class BadOutput(ToolTest):
     def refuse(self, pattern_, *arguments):
         self.fail_with(1, pattern_, "demo", "in.png", "--device", "cpu", *arguments)
 
-    def test_directory_missing(self):
+    def test_a_missing_directory_is_reported(self):
         self.refuse("cannot write none/out.png: No such file", "-o", "none/out.png")
         self.refuse("cannot write none/t.svg: No such file", "-o", "out.png", "--timeline", "none/t.svg")
 
-    def test_directory(self):
+    def test_a_directory_is_not_overwritten(self):
         os.mkdir(self.path("folder"))
         self.refuse("cannot write folder: Is a directory", "-o", "folder")
         self.assertEqual(os.listdir(self.path("folder")), [])
 
-    def test_below_a_file(self):
+    def test_a_path_below_a_file_is_refused(self):
         self.refuse("cannot write in.png/out.png: Not a directory", "-o", "in.png/out.png")
 
-    def test_no_name(self):
+    def test_an_empty_name_is_refused(self):
         self.refuse("cannot write : No such file", "-o", "")
 
-    def test_full_device(self):
+    def test_a_full_device_is_reported(self):
         if os.path.exists("/dev/full"):
             self.refuse("cannot write /dev/full: No space left", "-o", "/dev/full")
             self.refuse("cannot write /dev/full: No space left", "-o", "out.png", "--timeline", "/dev/full")
 
-    def test_read_only_directory(self):
+    def test_a_read_only_directory_is_reported(self):
         if os.geteuid() == 0:
             self.skipTest("nothing is read-only for root")
         os.mkdir(self.path("locked"), 0o555)
@@ -289,7 +289,7 @@ class BadOutput(ToolTest):
         self.refuse("No space left", "-o", "out.png", "--timeline", "/dev/full")
         self.assertEqual(self.read("out.png"), b"old")
 
-    def test_over_its_own_input(self):
+    def test_the_input_is_not_overwritten(self):
         os.link(self.path("in.png"), self.path("other.png"))
         before = self.read("in.png")
         for arguments in (("-o", "in.png"), ("-o", "./in.png"), ("-o", "other.png"), ("--timeline", "in.png")):
@@ -297,7 +297,7 @@ class BadOutput(ToolTest):
         self.assertEqual(self.read("in.png"), before)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "other.png"])
 
-    def test_link_is_followed(self):
+    def test_a_link_is_followed(self):
         os.mkdir(self.path("there"))
         self.write("there/real.png", b"old")
         os.symlink("there/real.png", self.path("link.png"))
@@ -305,7 +305,7 @@ class BadOutput(ToolTest):
         self.assertTrue(os.path.islink(self.path("link.png")))
         self.assertEqual(png.decode(self.read("there/real.png"))[0], 30)
 
-    def test_device_file(self):
+    def test_a_device_file_is_written_in_place(self):
         self.succeed("demo", "in.png", "-o", "/dev/null", "--device", "cpu")
         self.assertEqual(os.listdir(self.folder), ["in.png"])
         self.assertFalse(os.path.isfile("/dev/null"))
@@ -315,7 +315,7 @@ class BadUse(ToolTest):
     def refuse(self, pattern_, *arguments):
         self.fail_with(2, pattern_ + ".*usage: rill demo", "demo", *arguments)
 
-    def test_command_lines(self):
+    def test_bad_command_lines_are_refused(self):
         self.refuse('unknown option "--fast"', "--fast")
         self.refuse('a value is missing after "-o"', "-o")
         self.refuse('only one picture can be filtered; unexpected argument "b.png"', "a.png", "b.png")
@@ -330,15 +330,15 @@ class BadUse(ToolTest):
         for name in ("x.svg", "x.SVG", "x.jpg", "x.Jpeg"):
             self.refuse(f'a PNG file, .* not by -o "{name}"', "-o", name)
 
-    def test_values_after_an_equals_sign(self):
+    def test_values_may_follow_an_equals_sign(self):
         self.write("in.png", rgba(40, 40))
         self.assertIn("9", self.succeed("demo", "in.png", "--device=cpu", "--tile=16", "--output=out.png"))
         self.assertEqual(png.decode(self.read("out.png"))[:2], (40, 40))
 
-    def test_name_that_looks_like_an_option(self):
+    def test_a_name_may_look_like_an_option(self):
         self.fail_with(1, "cannot open -x.png", "demo", "--device", "cpu", "--", "-x.png")
 
-    def test_unknown_device(self):
+    def test_an_unknown_device_is_refused(self):
         self.write("in.png", rgba(8, 8))
         for name in ("tpu:0", "cpu:7", "cuda:9999", "hip:9999"):
             self.fail_with(1, "rill_device_open: .*RILL_ERROR_N", "demo", "in.png", "--device", name)

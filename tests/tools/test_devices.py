@@ -27,10 +27,10 @@ class Devices(unittest.TestCase):
             log.flush()
             return run_tests.devices([log.name])
 
-    def test_real_ones(self):
+    def test_real_devices_are_named(self):
         self.assertEqual(self.line_of(output_of("cpu")), "devices: cpu (real; 1 tests)")
 
-    def test_stand_ins(self):
+    def test_stand_ins_are_named(self):
         for name, folder in (("cuda", os.environ["RILL_FAKE_CUDA"]), ("hip", os.environ["RILL_FAKE_HIP"])):
             if folder:
                 own = "%s:0 %s:1 (stand-in, %s; " % (name, name, os.path.basename(folder))
@@ -39,7 +39,7 @@ class Devices(unittest.TestCase):
                 line = self.line_of(output, output_of(name + ":0", folder))
                 self.assertEqual(line, "devices: cpu (real; 1 tests), " + own + "2 tests)")
 
-    def test_none(self):
+    def test_a_run_without_devices_is_named(self):
         self.assertEqual(self.line_of("1..0 # SKIP no device\n"), "devices: no test opened one")
 
 

@@ -122,68 +122,68 @@ class Cuda(DoctorTest):
             os.symlink(os.path.basename(name), os.path.join(os.path.dirname(self.path(name)), link))
         return os.path.dirname(self.path(name))
 
-    def test_nothing_wrong(self):
+    def test_a_machine_without_faults_is_reported_as_ok(self):
         found = self.look("cuda", 0, **self.variables)
         self.assertEqual(list(found), ["devices"])
         self.assertRegex(found["devices"]["what"], r"^1 device; driver 13\.0, /.*/libcuda\.so\.1$")
 
-    def test_no_gpu(self):
+    def test_a_machine_without_gpu_is_reported_as_ok(self):
         shutil.rmtree(self.path("root"))
         found = self.look("cuda", 0, **self.variables, **{"RILL_FAKE_CUDA_DEVICES": "0"})
         self.assertEqual(found["devices"]["what"], "no NVIDIA GPU in this machine")
 
-    def test_another_card_of_the_vendor(self):
+    def test_another_card_of_the_vendor_is_ignored(self):
         shutil.rmtree(self.path("root/proc"))
         self.add("/sys/bus/pci/devices/0000:01:00.0/class", "0x040300\n")  # sound
         self.look("cuda", 0, **{**self.variables, **self.none})
 
-    def test_driver_not_loaded(self):
+    def test_a_driver_that_is_not_loaded_is_found(self):
         shutil.rmtree(self.path("root/proc"))
         self.fails("kernel_driver", "is not loaded", "sudo modprobe nvidia", **self.none)
 
-    def test_nouveau(self):
+    def test_nouveau_is_found(self):
         shutil.rmtree(self.path("root/proc"))
         self.add("/sys/module/nouveau/refcnt")
         self.fails("nouveau", "nouveau drives the GPU", "blacklist nouveau", **self.none)
 
-    def test_missing_device_files(self):
+    def test_missing_device_files_are_found(self):
         for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
             self.remove("/dev/" + name)
             self.fails("device_file_missing", f"/dev/{name} is missing", "sudo nvidia-modprobe -c 0 -u", **self.none)
             self.add("/dev/" + name)
 
-    def test_container_without_device_files(self):
+    def test_a_container_without_device_files_is_found(self):
         self.remove("/dev/nvidiactl")
         self.add("/.dockerenv")
         self.fails("device_file_missing", "it was not passed to this container", "docker run --gpus all", **self.none)
 
-    def test_closed_device_file(self):
+    def test_a_closed_device_file_is_found(self):
         self.remove("/dev/nvidiactl")
         self.add("/dev/nvidiactl/a folder")
         self.fails("device_file_closed", "/dev/nvidiactl cannot be opened: Is a directory", "sudo chmod a+rw /dev/nvidiactl",
                    **self.none)
 
-    def test_group(self):
+    def test_the_group_of_a_device_file_is_named(self):
         self.variables |= self.none
         finding = self.as_nobody("/dev/nvidiactl", 44)
         self.assertIn("/dev/nvidiactl is for members of group ", finding["what"])
         finding = self.as_nobody("/dev/nvidiactl", NAMELESS)
         self.assertEqual(finding["command"], f"docker run --group-add {NAMELESS} ...")
 
-    def test_missing_library(self):
+    def test_a_missing_library_is_found(self):
         self.fails("library_missing", "libcuda.so.1: ", "sudo apt install libnvidia-compute-535",
                    LD_LIBRARY_PATH=self.broken_libraries("libcuda.so.1"))
 
-    def test_container_without_driver(self):
+    def test_a_container_without_driver_is_found(self):
         self.add("/run/.containerenv")
         self.fails("library_missing", "library is missing in this container", "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
                    LD_LIBRARY_PATH=self.broken_libraries("libcuda.so.1"))
 
-    def test_stub(self):
+    def test_a_stub_is_found(self):
         self.fails("library_stub", "/stubs/libcuda.so.1 is a stub", "grep -v stubs", RILL_FAKE_INIT="34",
                    LD_LIBRARY_PATH=self.copied("stubs/libcuda.so.1", None))
 
-    def test_library_of_another_driver(self):
+    def test_a_library_of_another_driver_is_found(self):
         folder = self.copied("lib/libcuda.so.535.54.03", "libcuda.so.1")
         for code in ("803", "999"):
             self.fails("driver_versions", "belongs to driver 535.54.03, but the kernel module has version 535.104.05", "sudo reboot",
@@ -191,16 +191,16 @@ class Cuda(DoctorTest):
         # The same library where it works.
         self.assertEqual(self.look("cuda", 0, RILL_FAKE_DEVICES="1", LD_LIBRARY_PATH=folder)["devices"]["severity"], "ok")
 
-    def test_open_kernel_module(self):
+    def test_the_open_kernel_module_is_recognized(self):
         self.add("/proc/driver/nvidia/version",
                  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build\n")
         self.fails("driver_versions", "the kernel module has version 560.35.03", "sudo reboot", RILL_FAKE_INIT="803",
                    LD_LIBRARY_PATH=self.copied("lib/libcuda.so.560.28.03", "libcuda.so.1"))
 
-    def test_fabric_manager(self):
+    def test_a_stopped_fabric_manager_is_found(self):
         self.fails("fabric_manager", "802", "sudo systemctl start nvidia-fabricmanager", RILL_FAKE_INIT="802")
 
-    def test_mask(self):
+    def test_a_mask_is_named(self):
         for mask in ("", "7"):
             self.fails("mask", f'CUDA_VISIBLE_DEVICES is "{mask}"', "unset CUDA_VISIBLE_DEVICES",
                        CUDA_VISIBLE_DEVICES=mask, **self.none)
@@ -211,11 +211,11 @@ class Cuda(DoctorTest):
         self.assertIn('1 devices of 2, because CUDA_VISIBLE_DEVICES is "0"; ', found["devices"]["what"])
         self.assertEqual(list(found), ["devices"])
 
-    def test_a_gpu_that_the_driver_lost(self):
+    def test_a_gpu_that_the_driver_lost_is_found(self):
         self.add("/proc/driver/nvidia/gpus/0000:02:00.0/information")
         self.warns("devices_missing", "the kernel lists 2 GPUs, but the driver finds only 1", "dmesg")
 
-    def test_something_else(self):
+    def test_other_errors_point_to_the_log(self):
         self.fails("unknown", "returned 999", "dmesg", RILL_FAKE_INIT="999")
 
     def test_a_device_that_cannot_be_used(self):
@@ -223,7 +223,7 @@ class Cuda(DoctorTest):
                    RILL_FAKE_FAIL="cuDevicePrimaryCtxRetain:1+:46")
         self.fails("device_use", "other processes use its memory", "nvidia-smi", RILL_FAKE_FAIL="cuMemAlloc:1+:2")
 
-    def test_compiler_newer_than_the_driver(self):
+    def test_a_compiler_newer_than_the_driver_is_found(self):
         both = f"{CUDA}:{NVRTC}"
         self.warns("compiler_version", "belongs to CUDA 13.0, but the driver to CUDA 12.4", "cuda-drivers", LD_LIBRARY_PATH=both,
                    RILL_FAKE_VERSION="12040")
@@ -245,23 +245,23 @@ class Hip(DoctorTest):
         self.variables = {"LD_LIBRARY_PATH": HIP, "RILL_FAKE_DEVICES": "1"}
         self.none = {"RILL_FAKE_DEVICES": "0"}
 
-    def test_nothing_wrong(self):
+    def test_a_machine_without_faults_is_reported_as_ok(self):
         self.assertRegex(self.look("hip", 0, **self.variables)["devices"]["what"], r"^1 device; driver \d\.\d, /.*/libamdhip64")
 
-    def test_no_gpu(self):
+    def test_a_machine_without_gpu_is_reported_as_ok(self):
         shutil.rmtree(self.path("root"))
         self.assertEqual(self.look("hip", 0, LD_LIBRARY_PATH=HIP, **self.none)["devices"]["what"], "no AMD GPU in this machine")
 
-    def test_driver_not_loaded(self):
+    def test_a_driver_that_is_not_loaded_is_found(self):
         shutil.rmtree(self.path("root/sys/class"))
         shutil.rmtree(self.path("root/sys/module"))
         self.fails("kernel_driver", "is not loaded", "sudo modprobe amdgpu", **self.none)
 
-    def test_driver_without_a_list(self):
+    def test_a_driver_without_a_list_is_found(self):
         shutil.rmtree(self.path("root/sys/class"))
         self.fails("kernel_list", "offers no GPU to ROCm", "dmesg", **self.none)
 
-    def test_missing_device_files(self):
+    def test_missing_device_files_are_found(self):
         for name in ("/dev/kfd", "/dev/dri/renderD128"):
             self.remove(name)
             self.fails("device_file_missing", f"{name} is missing", "dmesg", **self.none)
@@ -271,7 +271,7 @@ class Hip(DoctorTest):
             self.remove("/.dockerenv")
             self.add(name)
 
-    def test_group(self):
+    def test_the_group_of_a_device_file_is_named(self):
         self.variables |= self.none
         finding = self.as_nobody("/dev/dri/renderD128", 44)
         self.assertIn("/dev/dri/renderD128 is for members of group ", finding["what"])
@@ -279,19 +279,19 @@ class Hip(DoctorTest):
         self.add("/.dockerenv")
         self.assertEqual(self.as_nobody("/dev/dri/renderD128", 44)["command"], "docker run --group-add 44 ...")
 
-    def test_a_second_gpu_without_permission(self):
+    def test_a_second_gpu_without_permission_is_found(self):
         self.add(f"{KFD}/2/properties", "simd_count 80\ngfx_target_version 90010\ndrm_render_minor 129\n")
         self.fails("device_file_missing", "/dev/dri/renderD129 is missing", "dmesg")
 
-    def test_no_gpu_in_the_list(self):
+    def test_an_empty_list_of_gpus_is_found(self):
         self.add(f"{KFD}/1/properties", "simd_count 0\n")
         self.fails("kernel_list", "the kernel lists no GPU", "dmesg", **self.none)
 
-    def test_missing_runtime(self):
+    def test_a_missing_runtime_is_found(self):
         self.fails("library_missing", "ROCm's runtime is missing", "hip-runtime-amd", LD_LIBRARY_PATH=self.broken_libraries(
             "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"))
 
-    def test_masks(self):
+    def test_masks_are_named(self):
         for variable in ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
             self.fails("mask", f'{variable} is "-1", which hides all devices', f"unset {variable}", **self.none,
                        **{variable: "-1"})
@@ -302,17 +302,17 @@ class Hip(DoctorTest):
         self.fails("mask", 'CUDA_VISIBLE_DEVICES is "-1" and HIP_VISIBLE_DEVICES is ""',
                    "unset CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES", **self.none, **two)
 
-    def test_unsupported_gpu(self):
+    def test_an_unsupported_gpu_is_found(self):
         self.add(f"{KFD}/1/properties", "simd_count 40\ngfx_target_version 100301\ndrm_render_minor 128\n")
         self.fails("unsupported_gpu", "the kernel lists gfx1031, and their files can be opened", "rocminfo", **self.none)
 
-    def test_override(self):
+    def test_an_override_is_named(self):
         self.warns("override", 'HSA_OVERRIDE_GFX_VERSION is "10.3.0"', "unset HSA_OVERRIDE_GFX_VERSION",
                    HSA_OVERRIDE_GFX_VERSION="10.3.0")
         self.fails("override", 'HSA_OVERRIDE_GFX_VERSION is "10.3.0"', "unset HSA_OVERRIDE_GFX_VERSION", **self.none,
                    HSA_OVERRIDE_GFX_VERSION="10.3.0")
 
-    def test_rocm_path_of_another_version(self):
+    def test_a_rocm_path_of_another_version_is_found(self):
         os.makedirs(self.path("rocm-6/lib"))
         os.makedirs(self.path("rocm-7/lib"))
         shutil.copy(os.path.join(HIP, "libamdhip64.so.7"), self.path("rocm-7/lib/libamdhip64.so.7"))
@@ -321,21 +321,21 @@ class Hip(DoctorTest):
                    ROCM_PATH=self.path("rocm-6"))
         self.assertEqual(list(self.look("hip", 0, **self.variables, ROCM_PATH=self.path("rocm-7"))), ["devices"])
 
-    def test_missing_rccl(self):
+    def test_a_missing_rccl_is_found(self):
         self.needs_rill_comm()
         self.warns("communication", "librccl.so.1", "sudo apt install rccl", RILL_FAKE_DEVICES="2",
                    LD_LIBRARY_PATH=f"{HIP}:{self.broken_libraries('librccl.so.1')}")
         found = self.look("hip", 0, RILL_FAKE_DEVICES="2", LD_LIBRARY_PATH=f"{HIP}:{RCCL}")
         self.assertEqual(list(found), ["devices"])
 
-    def test_rccl_of_another_version(self):
+    def test_an_rccl_of_another_version_is_found(self):
         self.needs_rill_comm()
         self.warns("communication_version", "libamdhip64.so.6", "sudo apt install rccl",
                    LD_LIBRARY_PATH=f"{HIP}:{OLD_RCCL}:{OLD_HIP}")
 
 
 class Rest(DoctorTest):
-    def test_all_areas(self):
+    def test_all_areas_are_examined(self):
         done = self.run_tool("doctor")
         self.assertEqual(done.stderr, "")
         self.assertRegex(done.stdout, r"(?m)^ok +cpu +\S+, \d+ processors$")
@@ -343,7 +343,7 @@ class Rest(DoctorTest):
             self.assertRegex(done.stdout, rf"(?m)^\w+ +{area} ")
         self.assertNotIn("\x1b", done.stdout)
 
-    def test_misuse(self):
+    def test_misuse_is_refused(self):
         self.fail_with(2, 'doctor: unexpected argument "gpu"', "doctor", "cpu", "gpu")
 
     def mpirun(self, text):
@@ -351,7 +351,7 @@ class Rest(DoctorTest):
         os.chmod(self.path("mpirun"), 0o755)
         return {"PATH": self.folder + ":" + os.environ["PATH"]}
 
-    def test_an_engine_for_another_mpi(self):
+    def test_an_engine_for_another_mpi_is_found(self):
         texts = {"Open MPI": "mpirun (Open MPI) 4.1.4", "MPICH": "HYDRA build details:"}
         found = self.look("mpi", 0, **self.mpirun("something else"))
         if "engine" not in found or "without rill_comm" in found["engine"]["what"]:
@@ -366,12 +366,12 @@ class Rest(DoctorTest):
         self.warns("engine_for_another", "this process was started by", "meson configure", **started,
                    **self.mpirun(texts[own]))
 
-    def test_a_missing_engine(self):
+    def test_a_missing_engine_is_found(self):
         self.needs_rill_comm()
         self.area, self.variables = "mpi", {"RILL_COMM_MPI": "/nowhere/librill_comm_mpi.so.0"}
         self.warns("engine_missing", "/nowhere/librill_comm_mpi.so.0: cannot open", "unset RILL_COMM_MPI")
 
-    def test_memlock(self):
+    def test_a_low_limit_of_locked_memory_is_found(self):
         limits = resource.getrlimit(resource.RLIMIT_MEMLOCK)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_MEMLOCK, limits)
         least = 8192 * 1024 if limits[0] == resource.RLIM_INFINITY else limits[0]

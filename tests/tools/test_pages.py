@@ -96,7 +96,7 @@ class Completion(unittest.TestCase):
         script = os.path.join(PAGES, name)
         return output("bash", "--norc", "-c", COMPLETE, "bash", script, line, program, *words).split("\n")[:-1]
 
-    def test_commands(self):
+    def test_commands_are_completed(self):
         self.assertEqual(set(self.complete("rill ")), {*commands(), "help", "--help", "--version"})
         self.assertEqual(self.complete("rill do"), ["doctor"])
         self.assertEqual(self.complete("rill fly "), [])
@@ -107,7 +107,7 @@ class Completion(unittest.TestCase):
             self.assertEqual(set(self.complete(name.replace("-", " ") + " -")), options_of(name), name)
             self.assertGreater(len(options_of(name)), 0)
 
-    def test_words(self):
+    def test_words_are_completed(self):
         self.assertEqual(self.complete("rill doctor "), "cpu cuda hip mpi system".split())
         self.assertEqual(self.complete("rill bench st"), ["stream"])
         self.assertEqual(self.complete("rillcc --fp-contract "), ["fast", "off"])
@@ -121,11 +121,11 @@ class Completion(unittest.TestCase):
             self.assertEqual(self.complete(line), [], line)
         self.assertEqual(self.complete("rill demo --tile "), ["compopt +o default"])
 
-    def test_a_program_to_trace(self):
+    def test_programs_to_trace_are_completed(self):
         self.assertIn("ls", self.complete("rill trace l"))
         self.assertIn("ls", self.complete("rill trace --summary -o t.json l"))
 
-    def test_devices(self):
+    def test_devices_are_completed(self):
         listed = [line.split()[0] for line in output(TOOL, "info").partition("\n\n")[0].split("\n")[1:]]
         for line in ("rill info ", "rill demo --device ", "rill bench --device "):
             self.assertEqual(self.complete(line), ["gpu", *listed], line)

@@ -98,7 +98,7 @@ class Quickstart(unittest.TestCase):
     def called(self, start):
         return [call for call in self.calls if call.startswith(start)]
 
-    def test_demo(self):
+    def test_demo_builds_and_runs_the_demo(self):
         done = self.run_it("demo")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(self.calls[0], r"^meson setup .*build dir .* -Drill_backend=auto$")
@@ -107,7 +107,7 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.calls[3], "rill demo -o " + self.path("build dir") + "/demo.png")
         self.assertEqual(self.called("apt-get"), [])
 
-    def test_test(self):
+    def test_test_builds_and_runs_the_tests(self):
         done = self.run_it("test", "--", "--suite", "unit")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(self.calls[0].endswith("-Drill_backend=auto -Drill_tests=enabled"), self.calls[0])
@@ -121,7 +121,7 @@ class Quickstart(unittest.TestCase):
             passed_on = float(*re.findall("--timeout-multiplier ([0-9.]+)", self.calls[-1]))
             self.assertEqual((passed_on, self.calls[-1].count("multiplier")), (times * least, 1))
 
-    def test_the_folder_of_libraries(self):
+    def test_libraries_go_to_the_folder_of_the_system(self):
         with open(os.path.join(self.bin, "cc"), "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\n[ "$1" = -print-multiarch ] && echo x86_64-linux-gnu || true\n')
         known = os.path.isdir("/usr/lib/x86_64-linux-gnu")
@@ -130,7 +130,7 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.run_it("demo", "-Dlibdir=lib").returncode, 0)
         self.assertNotIn("x86_64", self.calls[0])
 
-    def test_owners_spelling_of_the_backend(self):
+    def test_either_option_names_the_backend(self):
         for given in ("-Dbackend=cuda,hip", "-Drill_backend=cuda,hip"):
             shutil.rmtree(self.path("build dir"), ignore_errors=True)
             self.assertEqual(self.run_it("demo", given).returncode, 0)
@@ -167,7 +167,7 @@ class Quickstart(unittest.TestCase):
     def said(self, text):
         return re.findall(r"^quickstart: ((?:installing|building): .*)$", text, re.MULTILINE)
 
-    def test_progress_in_lines(self):
+    def test_progress_is_printed_in_lines(self):
         self.hide("ninja")
         done = self.run_it("demo", STEPS="40")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -183,7 +183,7 @@ class Quickstart(unittest.TestCase):
         with open(self.path("build dir") + "/quickstart-build.log", encoding="utf-8") as log:
             self.assertEqual(log.read().count("Compiling"), 3)
 
-    def test_progress_on_a_terminal(self):
+    def test_progress_is_one_line_on_a_terminal(self):
         try:
             ours, theirs = pty.openpty()
         except OSError as error:  # a root without /dev/pts
@@ -221,7 +221,7 @@ class Quickstart(unittest.TestCase):
         self.run_it("demo", HAS="clang-18 libclc-18 clang-15 lld-19")
         self.assertTrue(self.called("apt-get")[1].endswith(" install -y --no-install-recommends clang-18 libclc-18"))
 
-    def test_tests_need_more(self):
+    def test_tests_need_more_packages(self):
         self.hide("cmake")
         self.assertEqual(self.run_it("demo").returncode, 0)
         self.assertEqual(self.called("apt-get"), [])
@@ -235,7 +235,7 @@ class Quickstart(unittest.TestCase):
         self.assertRegex(done.stderr.splitlines()[-1], last_line)
         return done
 
-    def test_help(self):
+    def test_help_is_printed(self):
         for arguments in (("--help",), ("-h",), ("help",), ("demo", "--help"), ("test", "-h")):
             done = self.run_it(*arguments)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -243,7 +243,7 @@ class Quickstart(unittest.TestCase):
             self.assertNotIn("set -u", done.stdout)
         self.assertEqual(self.calls, [])
 
-    def test_bad_use(self):
+    def test_bad_use_is_refused(self):
         for arguments in ((), ("fly",), ("demo", "picture.png")):
             done = self.fail_with(2, r"^usage: tools/quickstart demo\|test", *arguments)
             self.assertEqual(done.stderr.count("\n"), 1)
@@ -252,11 +252,11 @@ class Quickstart(unittest.TestCase):
         self.fail_with(1, 'unknown backend "tpu": choose one of auto cpu cuda hip', "demo", "-Dbackend=tpu")
         self.assertEqual(self.calls, [])
 
-    def test_nothing_to_install_with(self):
+    def test_a_system_without_apt_gets_the_list(self):
         self.hide("ninja", "apt-get")
         self.fail_with(1, "packages are missing, and there is no apt-get to install them: ninja-build", "demo")
 
-    def test_nobody_to_install(self):
+    def test_a_user_without_rights_gets_the_commands(self):
         self.hide("ninja", "pkg-config", "sudo", "id")
         with open(os.path.join(self.bin, "id"), "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\necho 1000\n")
@@ -268,16 +268,16 @@ class Quickstart(unittest.TestCase):
         self.fail_with(1, r'"clang\+\+-99", but clang\+\+-99 is not installed: apt-get install clang-99,', "demo", CXX="clang++-99")
         self.assertEqual(self.calls, [])
 
-    def test_installation_fails(self):
+    def test_a_failed_installation_is_reported(self):
         self.hide("ninja")
         self.fail_with(1, "apt-get could not install: ninja-build", "demo", APT_FAILS="1")
 
-    def test_setup_fails(self):
+    def test_a_failed_setup_is_reported(self):
         done = self.fail_with(1, "meson could not set up the build", "demo", SETUP_FAILS="1")
         self.assertIn("ERROR: no such thing", done.stderr)
         self.assertEqual(self.run_it("demo").returncode, 0)
 
-    def test_build_fails(self):
+    def test_a_failed_build_is_reported(self):
         done = self.fail_with(1, "the build failed", "demo", BUILD_FAILS="1")
         self.assertIn("x.c:1: error: y", done.stderr)
         self.assertEqual(self.called("rill"), [])

@@ -31,39 +31,39 @@ class Topology(ToolTest):
     def link(self, *paths, **options):
         return self.machine(*paths, LD_LIBRARY_PATH=CUDA, **options)["link"]["cuda:0"][1]
 
-    def test_one_switch(self):
+    def test_one_bridge_is_pix(self):
         up = "pci0000:00/0000:00:01.0/0000:10:00.0"
         self.assertEqual(self.link(f"{up}/0000:11:00.0/{FIRST}", f"{up}/0000:11:01.0/{SECOND}"), "PIX")
 
-    def test_several_switches(self):
+    def test_several_bridges_are_pxb(self):
         up = "pci0000:00/0000:00:01.0/0000:10:00.0"
         self.assertEqual(self.link(f"{up}/0000:11:00.0/0000:12:00.0/0000:13:00.0/{FIRST}", f"{up}/0000:11:01.0/{SECOND}"), "PXB")
 
-    def test_one_host_bridge(self):
+    def test_one_host_bridge_is_phb(self):
         self.assertEqual(self.link(f"pci0000:00/0000:00:01.0/{FIRST}", f"pci0000:00/0000:00:02.0/{SECOND}"), "PHB")
 
-    def test_one_numa_node(self):
+    def test_one_numa_node_is_node(self):
         self.assertEqual(self.link(f"pci0000:00/0000:00:01.0/{FIRST}", f"pci0000:80/0000:80:02.0/{SECOND}"), "NODE")
 
-    def test_two_numa_nodes(self):
+    def test_two_numa_nodes_are_sys(self):
         self.assertEqual(self.link(f"pci0000:00/0000:00:01.0/{FIRST}", f"pci0000:80/0000:80:02.0/{SECOND}", numa=(0, 1)), "SYS")
 
-    def test_no_numa_nodes(self):
+    def test_unknown_numa_nodes_are_sys(self):
         self.assertEqual(self.link(f"pci0000:00/0000:00:01.0/{FIRST}", f"pci0000:80/0000:80:02.0/{SECOND}", numa=(-1, -1)), "SYS")
 
-    def test_nvlink(self):
+    def test_nvlink_is_shown(self):
         tables = self.machine(f"pci0000:00/0000:00:01.0/{FIRST}", f"pci0000:80/0000:80:02.0/{SECOND}",
                               LD_LIBRARY_PATH=f"{CUDA}:{NVML}")
         self.assertEqual(tables["link"], {"cuda:0": ["self", "NVLink"], "cuda:1": ["NVLink", "self"]})
         self.assertEqual(tables["device"]["cuda:0"], [FIRST, "32.0", "GT/s", "PCIe", "16", "0", "0-7", "4"])
         self.assertEqual(tables["reaches"], {"cuda:0": ["self", "yes"], "cuda:1": ["yes", "self"]})
 
-    def test_devices_without_peer_access(self):
+    def test_devices_without_peer_access_are_shown(self):
         tables = self.machine(LD_LIBRARY_PATH=CUDA, RILL_FAKE_PEERS="0")
         self.assertEqual(tables["reaches"]["cuda:0"], ["self", "no"])
         self.assertEqual(tables["link"]["cuda:0"], ["self", "?"])
 
-    def test_xgmi(self):
+    def test_xgmi_is_shown(self):
         nodes = "class/kfd/kfd/topology/nodes"
         for node, location in enumerate((0, 0x4100, 0x4200)):
             os.makedirs(self.path(f"{nodes}/{node}/io_links/0"))
@@ -77,7 +77,7 @@ class Topology(ToolTest):
         self.assertEqual(tables["link"]["hip:0"][-2:], ["self", "XGMI"])
         self.assertEqual(tables["link"]["hip:1"][-2:], ["XGMI", "self"])
 
-    def test_no_gpu(self):
+    def test_a_machine_without_gpu_has_no_links(self):
         self.assertIn("no GPU", self.succeed("info", "--topology", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="0"))
 
 

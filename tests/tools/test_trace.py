@@ -89,20 +89,20 @@ class Trace(ToolTest):
         self.assertEqual((heights[0], heights[-2]), (max(heights), max(heights)))
         self.assertLess(min(heights), max(heights))
 
-    def test_cpu(self):
+    def test_a_program_on_the_cpu_is_traced(self):
         self.check_program("cpu", RILL_DEVICE="cpu")
 
-    def test_cuda(self):
+    def test_a_program_on_cuda_is_traced(self):
         self.check_program("cuda:0", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
 
-    def test_pageable(self):
+    def test_pageable_copies_are_named(self):
         text = self.trace("pageable", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
         self.assertIn(f"{ROUNDS} copies of {ROUNDS}.0 MiB used pageable host memory", text)
 
-    def test_long_host_call(self):
+    def test_a_long_host_call_is_named(self):
         self.assertRegex(self.trace("long host call", RILL_DEVICE="cpu"), "host calls took .* the longest")
 
-    def test_exit_code(self):
+    def test_the_exit_code_is_passed_on(self):
         self.trace("exit code", 7, RILL_DEVICE="cpu")
 
     def test_crash_leaves_a_file(self):
@@ -137,7 +137,7 @@ class Trace(ToolTest):
             line for line in lines if not line.startswith("- ")
         ]
 
-    def test_limits_of_programs(self):
+    def test_limits_of_programs_are_found(self):
         """Each limit is found in a program that has it, and not in one that does without."""
         cpu, cuda = {"RILL_DEVICE": "cpu", "RILL_CPU_WORKERS": "2"}, {"RILL_DEVICE": "cuda:0", "LD_LIBRARY_PATH": CUDA}
         for limit in LIMITS_SHOWN:
@@ -146,7 +146,7 @@ class Trace(ToolTest):
                 self.assertEqual(self.limits_of(limit, **variables), [limit])
                 self.assertEqual(self.limits_of("not " + limit, **variables), [])
 
-    def test_bad_use(self):
+    def test_bad_use_is_refused(self):
         self.fail_with(2, "a program is missing", "trace")
         self.fail_with(1, "no-such-program", "trace", "--", "./no-such-program")
         self.fail_with(1, "wrote no timeline.*status 0", "trace", "--", "/bin/true")
@@ -154,14 +154,14 @@ class Trace(ToolTest):
         self.write("bad.json", b'[\n{"ph":"X"')
         self.assertEqual(self.run_tool("trace", "-o", "bad.json", "--summary").returncode, 0)  # a file cut at once
         self.write("bad.json", b'{"a": 1}')
-        self.fail_with(1, "bad.json is not a timeline", "trace", "-o", "bad.json", "--summary")
+        self.fail_with(1, "bad.json is not a rill timeline", "trace", "-o", "bad.json", "--summary")
 
-    def test_one_stream(self):
+    def test_one_stream_is_a_limit(self):
         text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 1, 100, 100))
         self.assertIn("both at once for 0.0 us (0 % of the shorter)", text)
         self.assertIn("all copies and kernels were on one stream", text)
 
-    def test_in_turn(self):
+    def test_streams_that_wait_in_turn_are_a_limit(self):
         events = []
         for i in range(10):
             begin = 200 * i
@@ -171,14 +171,14 @@ class Trace(ToolTest):
                 events += [dict(flow, ph="s", tid=source, ts=at), dict(flow, ph="f", tid=target, ts=at + 1)]
         self.assertIn("waited for each other in turn, 19 times", self.summary_of(*events))
 
-    def test_null_stream(self):
+    def test_the_null_stream_is_a_limit(self):
         self.assertIn("null stream", self.summary_of(bar("kernel", "k", 1, 0, 100, null_stream=True)))
 
-    def test_slow_launches(self):
+    def test_slow_launches_are_a_limit(self):
         launches = [bar("kernel", "k", 1, 20 * i, 5, submitted=20 * i - 1) for i in range(50)]
         self.assertIn("kernels took 250.0 us, but their streams were idle for 686.0 us", self.summary_of(*launches))
 
-    def test_overlap(self):
+    def test_overlap_is_measured(self):
         text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 2, 50, 200))
         self.assertIn("both at once for 50.0 us (50 % of the shorter)", text)
         self.assertNotIn("why not faster", text)

@@ -100,7 +100,7 @@ static void assert_detail(const char *expected) {
     fail_msg("there is no line \"%s\" in: %s", expected, why);
 }
 
-static void no_driver(void) {
+static void a_missing_driver_is_named(void) {
   begin();
   explain();
   assert_detail("no GPU in /sys/class/kfd/kfd/topology/nodes");
@@ -175,7 +175,7 @@ static void explain_refused(const char *file, gid_t group, mode_t mode) {
   end();
 }
 
-static void a_user_outside_the_group(void) {
+static void the_missing_group_is_named(void) {
   struct group *group = getgrgid(0);
   char expected[256];
   assert_non_null(group);
@@ -196,7 +196,7 @@ static void a_group_without_a_name(void) {
 }
 
 /* Joining the group does not help if the group cannot open the file, or if the process is already a member. */
-static void another_mode(void) {
+static void the_mode_of_the_file_is_named(void) {
   explain_refused("/dev/kfd", NAMELESS, 0600);
   assert_reason("/dev/kfd cannot be opened: Permission denied (its mode is 0600; a container needs --device=/dev/kfd)");
   why[0] = '\0';
@@ -235,7 +235,7 @@ static void a_mask_is_named_only_once(void) {
   end();
 }
 
-static void fewer_than_the_kernel_lists(void) {
+static void missing_gpus_are_counted(void) {
   begin();
   add_all();
   add_gpu(2, 110501, 129);
@@ -247,7 +247,7 @@ static void fewer_than_the_kernel_lists(void) {
   end();
 }
 
-static void no_runtime(void) {
+static void a_missing_runtime_is_explained(void) {
   begin();
   rill__hip_explain(root, false, 0, why, sizeof why);
   assert_string_equal(why, "");
@@ -258,7 +258,7 @@ static void no_runtime(void) {
   end();
 }
 
-static void code_for_a_related_target(void) {
+static void code_fits_related_targets(void) {
   static const struct gpu_target device = { "gfx1031" }, alone = { "gfx90a:sramecc+:xnack-" };
   char needs[128];
   assert_int_equal(gpu_vendor_fit(&device, "gfx1030"), 0);
@@ -275,8 +275,8 @@ static void code_for_a_related_target(void) {
   assert_int_equal(unsetenv("HSA_OVERRIDE_GFX_VERSION"), 0);
 }
 
-TESTS_ONCE("why HIP finds no device", TEST(no_driver), TEST(a_container_without_the_device),
+TESTS_ONCE("why HIP finds no device", TEST(a_missing_driver_is_named), TEST(a_container_without_the_device),
            TEST(a_container_without_render_nodes), TEST(a_container_that_hides_gpus), TEST(no_gpu_in_the_list),
-           TEST(a_user_outside_the_group), TEST(a_group_without_a_name), TEST(another_mode),
-           TEST(a_gpu_that_the_runtime_does_not_count), TEST(a_mask_is_named_only_once),
-           TEST(fewer_than_the_kernel_lists), TEST(no_runtime), TEST(code_for_a_related_target))
+           TEST(the_missing_group_is_named), TEST(a_group_without_a_name), TEST(the_mode_of_the_file_is_named),
+           TEST(a_gpu_that_the_runtime_does_not_count), TEST(a_mask_is_named_only_once), TEST(missing_gpus_are_counted),
+           TEST(a_missing_runtime_is_explained), TEST(code_fits_related_targets))

@@ -84,7 +84,7 @@ static void a_container_of_version_2(void) {
 }
 
 /* The smallest limit of all groups on the path applies; missing files set no limit. */
-static void nested_groups(void) {
+static void the_smallest_limit_of_nested_groups_counts(void) {
   begin(VERSION_2, "0::/pods/one/box\n");
   make_file("/sys/fs/cgroup/pods/one/box/cpu.max", "max 100000\n");
   make_file("/sys/fs/cgroup/pods/one/cpu.max", "200000 50000\n");
@@ -97,7 +97,7 @@ static void nested_groups(void) {
 }
 
 /* Only a part of the hierarchy is mounted, and the path in /proc is relative to the whole hierarchy. */
-static void a_partial_mount(void) {
+static void limits_are_found_below_a_partial_mount(void) {
   begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc\n");
   make_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
   check(2);
@@ -179,6 +179,6 @@ static void memory_of_version_1(void) {
 }
 
 TESTS_ONCE("processors and memory of control groups", TEST(no_limit_is_known), TEST(version_2_without_a_limit),
-           TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(nested_groups), TEST(a_partial_mount),
-           TEST(version_1), TEST(both_versions), TEST(ignores_malformed_limits), TEST(memory_of_version_2),
-           TEST(memory_of_version_1))
+           TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(the_smallest_limit_of_nested_groups_counts),
+           TEST(limits_are_found_below_a_partial_mount), TEST(version_1), TEST(both_versions),
+           TEST(ignores_malformed_limits), TEST(memory_of_version_2), TEST(memory_of_version_1))

@@ -20,7 +20,7 @@ struct tile {
 
 struct band {
   const struct band_options *options;
-  uint32_t width, rows;            /* its own */
+  uint32_t width, rows;            /* size of the band, without the rows of its neighbours */
   uint32_t above, below;           /* rows of its neighbours; 0 if there is none */
   uint32_t columns, tiles, tracks; /* tracks: streams for tiles */
   uint32_t *memory[2];             /* all rows: a pass reads one and writes the other */
@@ -72,13 +72,13 @@ size_t band_most_bars(const struct band_options *options, const struct picture *
          (tiles_of(options, picture->width, rows, 0, 0) + 3 * across(picture->width, options->tile) + 1);
 }
 
-/* Rows of tiles from the top: the upper edge, the inner rows, the lower edge. */
+/* Returns a tile. The rows of tiles are, from the top, the upper edge, the inner rows and the lower edge. */
 static struct tile tile_at(const struct band *b, uint32_t index) {
   const uint32_t edge = b->options->tile, all = b->above + b->rows + b->below, line = index / b->columns;
   const uint32_t inner = inner_rows(b->rows, b->above, b->below), first = b->above > 0;
   struct tile t = { .x = index % b->columns * edge };
   t.width = smaller(edge, b->width - t.x);
-  if (line < first) { /* all of it, if the band is that small */
+  if (line < first) { /* the tile is the whole band, if the band is that small */
     t.y = b->above;
     t.height = smaller(HALO, b->rows);
   } else if (line - first < across(inner, edge)) {
@@ -100,7 +100,7 @@ static uint32_t *row(const struct band *b, uint32_t which, uint32_t y) {
   return b->memory[which] + (size_t)y * b->width;
 }
 
-/* Points of pass p: the exchange, then the tiles, each with a start and an end. */
+/* Returns the event at the start (`end` 0) or the end (`end` 1) of an exchange (`which` 0) or of tile `which` - 1. */
 static rill_event point(const struct band *b, uint32_t pass, uint32_t which, uint32_t end) {
   return b->points[((size_t)pass * (b->tiles + 1) + which) * 2 + end];
 }
@@ -228,8 +228,8 @@ static rill_status synchronize(const struct band *b) {
   return RILL_OK;
 }
 
-/* Runs everything once, to load the kernels and connect the ranks. Then starts the measured run in all ranks
- * together. */
+/* Runs everything once, to load the kernels and connect the ranks. Then starts the measured run in all ranks at the
+ * same time. */
 static rill_status submit(const struct band *b, const uint32_t *own_rows) {
   const size_t bytes = sizeof(uint32_t) * b->width * b->rows;
   TRY(submit_pass(b, 0));

@@ -29,7 +29,7 @@ uint32_t band_rows(uint32_t height, uint32_t ranks, uint32_t rank);
 size_t band_most_bars(const struct band_options *options, const struct picture *picture);
 
 struct band_result {
-  uint32_t *pixels;          /* of this rank's rows, in pinned memory; the caller frees it */
+  uint32_t *pixels;          /* pixels of this rank's rows, in pinned memory; the caller frees them */
   struct timeline_bar *bars; /* provided by the caller, room for band_most_bars; track is the rank */
   size_t bar_count;
   double span; /* milliseconds on the device */

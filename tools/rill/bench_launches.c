@@ -17,7 +17,7 @@ struct launcher {
   struct bench_launch launch;
   pthread_t thread;
   uint64_t budget_ns;
-  double rate; /* launches a ns */
+  double rate; /* launches per ns */
   bool ok;
 };
 
@@ -145,7 +145,7 @@ static void close_chain(struct chain *chain) {
   bench_launch_close(&chain->launch);
 }
 
-/* us per kernel, for each size of work. */
+/* Measures a chain of kernels in us per kernel, for each size of work. */
 static bool measure_chain(const struct bench *bench, uint32_t kernels, double times[WORKS]) {
   struct chain chain = { .kernels = kernels };
   bool ok = open_chain(bench, &chain);

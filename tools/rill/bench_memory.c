@@ -107,7 +107,7 @@ bool bench_copies(const struct bench *bench) {
 struct arrays {
   rill_stream stream;
   void *memory[3];
-  size_t size; /* of each, in bytes */
+  size_t size; /* size of each array, in bytes */
   int kernel;
   bool doubles;
 };
@@ -155,7 +155,7 @@ bool bench_stream(const struct bench *bench) {
   static const struct bench_section section = { "stream", "GB/s", { "float", "double" } };
   static const struct {
     const char *what;
-    int arrays; /* that it reads and writes */
+    int arrays; /* number of arrays that the kernel reads and writes */
   } kernels[] = { { "copy", 2 }, { "scale", 2 }, { "add", 3 }, { "triad", 3 } };
   struct arrays a = { .size = 0 };
   const bool runs = bench->no_kernels[0] == '\0';

@@ -24,7 +24,7 @@ struct options {
   const char *picture, *output, *device, *timeline;
   uint32_t streams, tile, passes;
   bool graph;                                           /* also run as a graph afterwards */
-  bool ranks;                                           /* one of several processes; `passes` goes with it */
+  bool ranks;                                           /* run as one of several processes; uses `passes` */
   char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* defaults of picture and timeline */
 };
 

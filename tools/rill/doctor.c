@@ -99,7 +99,7 @@ bool doctor_try_devices(struct doctor *doctor, const struct doctor_devices *devi
   return all;
 }
 
-/* 'A is "0" and B is ""', of the variables that are set, and "unset A B". */
+/* Writes 'A is "0" and B is ""' for the variables that are set, and the command "unset A B". */
 static bool describe_masks(const char *const *masks, char *text, size_t size, char *command, size_t command_size) {
   text[0] = '\0';
   (void)snprintf(command, command_size, "unset");

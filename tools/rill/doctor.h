@@ -8,7 +8,7 @@
 
 struct doctor {
   const char *root;  /* prefix of /dev, /proc and /sys; "" outside tests */
-  bool in_container; /* of a kind that can be detected */
+  bool in_container; /* whether this is a container of a kind that can be detected */
   struct json *json; /* NULL: lines of text */
   unsigned warnings, failures;
 };
@@ -47,14 +47,14 @@ void doctor_system(struct doctor *doctor);
 
 /* ---- shared by the areas ---- */
 
-/* The devices of a backend. `why` is the reason why there is none, or no further one; `hint` is the advice of rill,
+/* The devices of a backend. `why` is the reason why there is none, or why there are no more; `hint` is rill's advice,
  * or "". */
 struct doctor_devices {
   const char *backend;
   uint32_t count;
   rill_device first;
   uint32_t driver_version;
-  const char *library; /* of the vendor, without links; NULL: none is loaded */
+  const char *library; /* path of the vendor's library with links resolved; NULL: none is loaded */
   char path[4096], why[1024], hint[256];
 };
 void doctor_find_devices(const char *backend, uint32_t id, struct doctor_devices *devices);
@@ -75,7 +75,7 @@ bool doctor_blame_build(struct doctor *doctor, const struct doctor_devices *devi
 /* The ways to create a device file. */
 struct device_file {
   const char *area, *file;
-  const char *option; /* of "docker run" */
+  const char *option; /* option of "docker run" that passes the file */
   const char *create; /* a command outside containers */
 };
 

@@ -94,7 +94,7 @@ static bool blame_versions(struct doctor *doctor, const struct doctor_devices *d
       doctor->in_container ? ": remove libcuda from the image, so that the container uses the host's" : "");
 }
 
-/* The driver's own word for it; older ones have others. */
+/* Returns true if the driver itself reports the mismatch. Older drivers report other errors. */
 static bool is_mismatch(const struct doctor_devices *devices) { return strstr(devices->why, "returned 803 ") != NULL; }
 
 static bool blame_fabric(struct doctor *doctor, const struct doctor_devices *devices) {

@@ -28,7 +28,7 @@ struct gpus {
   bool has_list;
   uint32_t count;
   uint32_t targets[MOST_GPUS]; /* 100301 is gfx1031 */
-  uint32_t minors[MOST_GPUS];  /* of /dev/dri/renderD128 */
+  uint32_t minors[MOST_GPUS];  /* minor numbers, as in /dev/dri/renderD128 */
 };
 
 static void read_gpus(const char *root, struct gpus *gpus) {
@@ -38,7 +38,7 @@ static void read_gpus(const char *root, struct gpus *gpus) {
     (void)snprintf(file, sizeof file, NODES "/%u/properties", node);
     if (!machine_has(root, file)) break;
     gpus->has_list = true;
-    if (machine_property(root, file, "simd_count") == 0) continue; /* a processor */
+    if (machine_property(root, file, "simd_count") == 0) continue; /* a CPU */
     gpus->targets[gpus->count] = (uint32_t)machine_property(root, file, "gfx_target_version");
     gpus->minors[gpus->count++] = (uint32_t)machine_property(root, file, "drm_render_minor");
   }

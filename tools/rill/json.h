@@ -13,7 +13,7 @@ struct json {
   bool any[JSON_DEPTH]; /* a value was written at this depth, so a comma comes next */
 };
 
-/* Each writes one value: under `key` in an object; key is NULL in a list and for the document. */
+/* Each function writes one value: under `key` in an object; `key` is NULL in a list and for the document. */
 void json_open(struct json *json, const char *key, char bracket);     /* '{' or '[' */
 void json_close(struct json *json, char bracket);                     /* '}' or ']' */
 void json_text(struct json *json, const char *key, const char *text); /* NULL: null; bytes that are not UTF-8: '?' */

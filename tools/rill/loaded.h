@@ -4,8 +4,8 @@
 
 #include <rill/rill.h>
 
-/* Returns the path, without links, of the library whose file name begins with `name`, such as "libcuda.so"; NULL if
- * none is loaded.  `path` has room for PATH_MAX bytes. */
+/* Returns the path, with links resolved, of the library whose file name begins with `name`, such as "libcuda.so"; NULL
+ * if none is loaded.  `path` has room for PATH_MAX bytes. */
 const char *loaded_library(const char *name, char *path);
 
 /* Returns the path of the vendor's library for a backend's devices; NULL for the CPU. */

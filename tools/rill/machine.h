@@ -1,4 +1,4 @@
-/* Information of the kernel about this machine, in /dev, /proc and /sys below a root. */
+/* Information from the kernel about this machine, in /dev, /proc and /sys below a root. */
 #ifndef RILL_TOOL_MACHINE_H
 #define RILL_TOOL_MACHINE_H
 
@@ -8,7 +8,7 @@
 
 bool machine_has(const char *root, const char *file);
 
-/* Reads the first line of a file without its line end, or "" if there is none. */
+/* Reads the first line of a file without its newline, or "" if there is none. */
 void machine_line(const char *root, const char *file, char *line, size_t size);
 
 /* Returns how many names match a glob pattern. */

@@ -1,4 +1,4 @@
-/* Pictures in memory, and as PNG files. */
+/* Pictures in memory, and reading and writing them as PNG files. */
 #ifndef RILL_TOOL_PICTURE_H
 #define RILL_TOOL_PICTURE_H
 

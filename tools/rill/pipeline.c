@@ -72,7 +72,7 @@ static struct tile tile_at(const struct pipeline *p, uint32_t index) {
   return t;
 }
 
-/* Numbers of pixels of the largest tile, without and with its halo. */
+/* Return the number of pixels of the largest tile, without and with its halo. */
 static size_t result_pixels(const struct pipeline *p) {
   return (size_t)smaller(p->options->tile, p->in->width) * smaller(p->options->tile, p->in->height);
 }
@@ -89,7 +89,8 @@ static rill_event edge(const struct pipeline *p, uint32_t tile, uint32_t which) 
 }
 static size_t point_count(const struct pipeline *p) { return (size_t)p->tiles * POINTS; }
 
-/* Order of the streams: upload first, download last, and kernels between, if there are that many streams. */
+/* Return the roles of streams. The first stream uploads, the last one downloads, and those between run kernels, if
+ * there are that many streams. */
 static uint32_t kernel_streams(uint32_t streams) { return streams > 2 ? streams - 2 : 1; }
 static uint32_t download_track(uint32_t streams) { return streams > 2 ? streams - 1 : 0; }
 static uint32_t kernel_track(uint32_t streams, uint32_t tile) {

@@ -20,7 +20,7 @@ struct pipeline_options {
   bool graph;        /* also capture the job as a graph and replay it */
 };
 
-/* When the work was submitted and ran; in milliseconds. */
+/* The times at which the work was submitted and ran, in milliseconds. */
 struct pipeline_times {
   struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
   size_t bar_count;
@@ -34,14 +34,14 @@ struct pipeline_result {
   uint32_t tracks; /* streams */
   const char *track_names[PIPELINE_MAX_STREAMS];
   struct pipeline_times on_streams, replay; /* replay: if there is a graph */
-  size_t nodes;                             /* of the graph; 0 if there is none */
+  size_t nodes;                             /* number of nodes of the graph; 0 if there is no graph */
   double capture, instantiate;              /* milliseconds, once for all replays */
 };
 
 /* Returns the number of tiles of a picture. */
 uint64_t pipeline_tile_count(const struct picture *picture, uint32_t tile);
 
-/* Filters `in` into `out`, which has its size and memory.  Complains when it fails. */
+/* Filters `in` into `out`, which has its size and memory.  Prints an error on failure. */
 bool pipeline_run(const struct pipeline_options *options, const struct picture *in, struct picture *out,
                   struct pipeline_result *result);
 void pipeline_result_free(struct pipeline_result *result);

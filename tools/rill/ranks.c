@@ -25,7 +25,7 @@ struct team {
   rill_stream stream;
   uint8_t *device_memory, *host_memory; /* a part of `part` bytes for each rank: summary, then bars */
   size_t part;
-  struct picture out; /* of the first rank */
+  struct picture out; /* the filtered picture; used on the first rank */
 };
 
 static bool complain_of_comm(void) { return complain("%s", rill_comm_last_error_text()); }

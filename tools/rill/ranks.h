@@ -11,7 +11,8 @@ struct ranks_options {
   uint32_t streams, tile, passes;
 };
 
-/* Complains when it fails.  `says`: whether this process is the one that prints and writes. */
+/* Runs the demo as one of several ranks.  Prints an error on failure.  `says`: whether this process is the one that
+ * prints and writes. */
 bool ranks_demo(const struct ranks_options *options, const struct picture *in, bool *says);
 
 #endif

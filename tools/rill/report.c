@@ -6,8 +6,8 @@
 
 struct totals {
   double stage[STAGES];  /* milliseconds */
-  double busy;           /* of all stages */
-  double copies, hidden; /* of all copies; of copies while a kernel ran */
+  double busy;           /* sum over all stages */
+  double copies, hidden; /* time of all copies, and of copies while a kernel ran */
 };
 
 static bool is_copy(uint32_t stage) { return stage == STAGE_UPLOAD || stage == STAGE_DOWNLOAD; }
@@ -105,8 +105,8 @@ bool report_print(const struct report *r) {
   if (run->nodes > 0) print_graph(run);
   print_stages(r, &totals);
   const double pixels = (double)r->width * r->height;
-  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages added up %.3f ms\n", times->span,
-               totals.busy);
+  (void)printf("\ntime       %.3f ms from the first start to the last end, %.3f ms in all stages together\n",
+               times->span, totals.busy);
   (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden by kernels\n",
                totals.busy / times->span, hidden_percent(&totals));
   (void)printf("host       %.3f ms to submit everything, %.3f ms until the host saw the end\n", times->submit,

@@ -28,7 +28,7 @@ EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV: "SDiv"}
 SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
 ABOVE = {llvm.SLT: llvm.SGE, llvm.SLE: llvm.SGT, llvm.ULT: llvm.UGE, llvm.ULE: llvm.UGT}
-MOST_LOW = 64  # a limit up to this is a lower bound, not the number of elements
+MOST_LOW = 64  # a limit up to this number is a lower bound, not the number of elements
 MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several products stays below 2^31
 
 
@@ -199,8 +199,8 @@ class AllBelow:
         return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
 
     def build_quarter(self, condition, here):
-        """Builds a value that is true if a condition that build_mostly() accepts holds for at least about a quarter of
-        the threads."""
+        """Builds a value that is true if a condition that build_mostly() accepts holds for at least a quarter of the
+        threads, approximately."""
         steps, _, limit, _, value = self.parts(condition)
         least, last, _ = self.build_range(value, here)
         quarter = self.build("LShr", self.build("Sub", last, least), self.m.number(2, self.lib.TypeOf(value)))

@@ -1,6 +1,6 @@
 """Finds the kernels whose blocks never wait for one another, so that the blocks may run in any order.
 
-A block that waits for another one repeatedly reads a value that the other block will write. A compiler assumes that
+To wait for another block, a block repeatedly reads a value that the other block will write. A compiler assumes that
 plain loads return the same value again, unless something in between may have changed it: an atomic or volatile access,
 a fence, assembly, or a call of a function that is not in the source. A kernel without any of these cannot wait.
 """

@@ -10,7 +10,7 @@ operations stay atomic.
 
 from . import llvm
 
-PLAIN = {1: "Add", 2: "Sub", 3: "And", 5: "Or", 6: "Xor"}  # of LLVMAtomicRMWBinOp
+PLAIN = {1: "Add", 2: "Sub", 3: "And", 5: "Or", 6: "Xor"}  # numbers of LLVMAtomicRMWBinOp
 EXCHANGE = 0
 
 

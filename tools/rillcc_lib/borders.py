@@ -141,7 +141,7 @@ class Borders:
             operands = self.m.operands(ends[0]) if len(ends) == 1 and self.m.opcode(ends[0]) == llvm.BR else []
             ways = [self.lib.GetSuccessor(end, i) == block for end in ends for i in range(self.lib.GetNumSuccessors(end))]
             if operands[:1] != [active] or ways != [True, False]:
-                text = "threads beyond a border execute `%s` in %s, which is a mistake of rillcc"
+                text = "threads beyond a border execute `%s` in %s, which is a bug in rillcc"
                 raise RillccError(text % (self.m.text(value).strip(), self.m.name(self.kernel)))
 
     def at_exit(self, phi, value, block, borders, inside):

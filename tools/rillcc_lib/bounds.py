@@ -9,7 +9,7 @@ import re
 
 from . import llvm
 
-CALL = "rill_check_variable"  # of rill/device/host_check.h
+CALL = "rill_check_variable"  # defined in rill/device/host_check.h
 OWN = re.compile(r"(_ZL?\d+)?rill_")  # variables of rill's own headers
 COPIES = re.compile(r"llvm\.mem(cpy|move|set)\.")
 WRITES, ATOMIC = 1, 2

@@ -175,7 +175,7 @@ class Toolchain:
         self.cuda_names = bool(options.cuda_names or CUDA_NAMES.search(host.read_text(self.source or "")))
         cuda_headers.write_all(self.path(cuda_headers.FOLDER), self.cuda_names)
         self.common += self.included_first()
-        self.compiled = self.source  # or a copy of it
+        self.compiled = self.source  # the source, or a copy of it
         # The same output always has the same folder, because nvcc derives names from the paths of its files.
         self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.path("copies"))
         self.clc, self.clc_lock = {}, threading.Lock()  # libclc's bitcode, by "cuda" or the version of AMD's code objects
@@ -351,7 +351,7 @@ class Toolchain:
 
     @functools.cached_property
     def hip_flags(self):
-        """The options of HIP_FLAGS that the compiler knows."""
+        """Returns the options of HIP_FLAGS that the compiler knows."""
         command = [self.hipcc or self.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib"]
         command += ["-nogpuinc", "-fsyntax-only", os.devnull]
         known = [flags for flags in HIP_FLAGS if self.execute(command + flags).returncode == 0]

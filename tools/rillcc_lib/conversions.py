@@ -13,7 +13,7 @@ from . import llvm
 
 NARROW = re.compile(r"(llvm\.fpto[su]i\.sat)\.i(8|16)\.f\d+$")
 WIDE = re.compile(r"llvm\.fpto([su])i\.sat\.i(32|64)\.f(32|64)$")
-DIGITS = {32: 24, 64: 53}  # bits of precision, by the size of the type
+DIGITS = {32: 24, 64: 53}  # bits of precision, by the type's size in bits
 
 
 def narrow(module):

@@ -15,7 +15,7 @@ Each function records whether it has divided by zero, and raises the processor's
 
 from . import ir, llvm
 
-CHECK = "rill_check_division"  # of rill/device/host_schedule.h
+CHECK = "rill_check_division"  # defined in rill/device/host_schedule.h
 SIGNED = (llvm.SDIV, llvm.SREM)
 REMAINDERS = (llvm.UREM, llvm.SREM)
 MOST_BITS_OF_DOUBLES = 32
@@ -27,7 +27,7 @@ class Divisions:
     def __init__(self, module):
         self.m, self.lib = module, module.lib
         self.double = self.lib.DoubleTypeInContext(module.context)
-        self.quotients = {}  # (type, whether signed): a function
+        self.quotients = {}  # maps (type, whether signed) to a function
 
     def replace(self):
         """Replaces the divisions of all functions."""

@@ -40,7 +40,7 @@ CLANG_CHECK_FLAGS = "-mllvm -tsan-distinguish-volatile".split()
 ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynamic-alloca=0".split()
 # With --debug a kernel's variables stay in memory, and threads run one by one.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
-# A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, an order in
+# A loop over threads that copies memory is not replaced by memcpy, which accesses a row from both ends, in an order in
 # which processors do not read ahead. Kernels are so long that LLVM would not emit the second loop of
 # rillcc_lib/all_below.py with its usual threshold.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()

@@ -18,14 +18,14 @@ from . import flow, llvm, whole_rounds
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
-MANY = None  # a stride that is unknown or not constant
-VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE, FLOATS = 13, 10, 11, (1, 2, 3)  # of LLVMGetTypeKind
+MANY = None  # represents a stride that is unknown or not constant
+VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE, FLOATS = 13, 10, 11, (1, 2, 3)  # values of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 # Divisors for which the quotient of a thread's index is the number of its warp, and the remainder depends on the lane.
 WARPS = range(32, 1025, 32)
 QUOTIENTS = {llvm.LSHR: range(5, 11), llvm.ASHR: range(5, 11), llvm.UDIV: WARPS, llvm.SDIV: WARPS}
 REMAINDERS = {llvm.AND: range(31, 1024, 32), llvm.UREM: WARPS, llvm.SREM: WARPS}
-MOST_LOOPS = 32  # in a kernel; with many more, clang takes long
+MOST_LOOPS = 32  # per kernel; with many more, clang takes a long time
 # An attribute of kernels in which neighbouring threads store more than MOST_APART elements apart. Such a kernel is
 # slower when vectorized.
 SCATTERS, MOST_APART = b"rill-scatters", 8

@@ -27,7 +27,7 @@ class Module:
         if library.CreateMemoryBufferWithContentsOfFile(path.encode(), ctypes.byref(buffer), ctypes.byref(message)):
             raise OSError(ctypes.string_at(message).decode())
         if library.ParseBitcodeInContext2(self.context, buffer, ctypes.byref(module)):
-            raise ValueError("what clang wrote is no bitcode")
+            raise ValueError("clang's output is not bitcode")
         self.handle = module.value
         self.i1 = library.Int1TypeInContext(self.context)
         self.i8 = library.Int8TypeInContext(self.context)
@@ -104,7 +104,7 @@ class Module:
         lib, other = self.lib, ctypes.c_void_p()
         text = lib.CreateMemoryBufferWithMemoryRangeCopy(GROUP, len(GROUP), b"group")
         if lib.ParseIRInContext(self.context, text, ctypes.byref(other), ctypes.byref(ctypes.c_void_p())):
-            raise ValueError("LLVM reads no text")
+            raise ValueError("LLVM cannot parse the text")
         block = lib.GetEntryBasicBlock(lib.GetNamedFunction(other, b"f"))
         node = lib.GetMetadata(self.terminator(block), self.access_kind)
         lib.DisposeModule(other)  # the node belongs to the context

@@ -13,7 +13,7 @@ from . import llvm
 from .loops import Loops
 from .regions import BARRIER, SHUFFLES, SYNC_POINTS, require
 
-SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
+SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # defined in rill/device/host_regions.h
 LANES = 32
 
 

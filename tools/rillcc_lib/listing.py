@@ -8,7 +8,7 @@ from . import offload
 from .errors import RillccError
 
 MAGIC, VERSION = 0x4C4C4952, 1
-MOST = 4096  # images, kernels or arguments; a larger number means that this is no bundle
+MOST = 4096  # images, kernels or arguments; if there are more, the data is not a bundle
 TYPES = {"REL": 1, "EXEC": 2, "DYN": 3}
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 1, 2, 4

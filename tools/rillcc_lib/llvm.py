@@ -26,8 +26,8 @@ OGT, OGE, OLT, UNO = 2, 3, 4, 8
 EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
 FUNCTION_INDEX = -1 & 0xFFFFFFFF
 AVAILABLE_EXTERNALLY_LINKAGE, APPENDING_LINKAGE, INTERNAL_LINKAGE = 1, 7, 8
-NOT_ATOMIC = 0  # of LLVMAtomicOrdering
-INTEGER_TYPE = 8  # of LLVMGetTypeKind
+NOT_ATOMIC = 0  # value of LLVMAtomicOrdering
+INTEGER_TYPE = 8  # value of LLVMGetTypeKind
 
 POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
 DIAGNOSTIC_HANDLER = ctypes.CFUNCTYPE(None, POINTER, POINTER)

@@ -7,7 +7,7 @@ contains vectors.
 
 from . import llvm
 
-FLOAT_TYPE, DOUBLE_TYPE, VECTOR_TYPE = 2, 3, 13  # of LLVMGetTypeKind
+FLOAT_TYPE, DOUBLE_TYPE, VECTOR_TYPE = 2, 3, 13  # values of LLVMGetTypeKind
 
 
 def split(module):

@@ -32,7 +32,7 @@ from .slots import MOST_THREADS
 
 # With more synchronization points than this, clang takes minutes to compile the loops between them.
 MOST_SYNC_POINTS = 64
-RETURN_STATUS = 2  # of LLVMVerifyFunction
+RETURN_STATUS = 2  # value for LLVMVerifyFunction
 CACHE_LINE = 64  # bytes
 # Functions of the C library for which rill/device/host_math.h has functions that vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
@@ -371,15 +371,15 @@ class Rewriter:
             if not finder.synchronizes:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
-                raise regions.Refused("LLVM finds an error in the loops that rillcc made of it, which is a bug in rillcc")
+                raise regions.Refused("LLVM finds an error in the loops that rillcc made from it, which is a bug in rillcc")
             return finder, writer
         finally:
             finder.close()
 
     def widen(self, kernel):
-        """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions gain a
-        third. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep the
-        default."""
+        """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions become a
+        third faster. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep
+        the default."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))
         self.lib.AddAttributeAtIndex(kernel, llvm.FUNCTION_INDEX, wide)

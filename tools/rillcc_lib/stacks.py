@@ -163,9 +163,9 @@ def need(symbols, root, kernel):
     for group in components(symbols, root):
         for name in group:
             if not symbols[name].bounded:
-                refuse(name, "its stack frame has no bound, because of alloca or an array whose size is known only at run time")
+                refuse(name, "its stack frame has no fixed size, because of alloca or an array whose size is known only at run time")
             if any(called in group for called in symbols[name].calls):
-                refuse(name, "it calls itself, possibly through other functions, so its need of stack has no bound")
+                refuse(name, "it calls itself, possibly through other functions, so its stack use has no bound")
         below = [needs[used] for name in group for used in symbols[name].uses if used not in group]
         total = sum(symbols[name].size for name in group) + max(below, default=0)
         needs.update(dict.fromkeys(group, total))

@@ -20,7 +20,7 @@ from .regions import WARP, WARP_ANY, require
 from .rows import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
-ENDED = 0xFFFF  # of rill/device/host_schedule.h
+ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 STRIP_BYTES = 1024  # of the values that a strip keeps between regions: half of the vector registers of AVX-512
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}

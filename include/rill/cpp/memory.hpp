@@ -84,7 +84,7 @@ namespace detail {
 template <class T> class elements {
   static_assert(std::is_trivially_copyable_v<T>, "devices copy bytes: the elements must be trivially copyable");
   static_assert(!std::is_const_v<T>, "a buffer of const elements could not be filled");
-  static_assert(alignof(T) <= 256, "memory of rill is aligned to 256 bytes");
+  static_assert(alignof(T) <= 256, "rill aligns memory to 256 bytes, which is too little for this type");
 
 public:
   using value_type = T;
@@ -227,7 +227,7 @@ private:
   void discard() noexcept {
     if (this->data_ != nullptr) static_cast<void>(rill_free_async(stream_.handle(), this->forget()));
   }
-  /* `p` is a reference, so it is read after the call that writes it, in whatever order the arguments are evaluated. */
+  /* `p` is a reference: the call in the first argument writes it, and arguments may be evaluated in any order. */
   static outcome<async_buffer> finish(rill_status status, stream_ref stream, void *const &p, std::size_t count) {
     if (status == RILL_OK) {
       status = rill_stream_retain(stream.handle());

@@ -41,7 +41,7 @@ namespace detail {
 /* Discards a status that cannot be passed on. */
 inline void ignore(rill_status) noexcept {}
 
-/* Aborts the program if an error cannot be returned or thrown. */
+/* Aborts the program, for an error that can be neither returned nor thrown. */
 [[noreturn, gnu::cold]] inline void die(const char *what, const char *text) noexcept {
   static_cast<void>(std::fprintf(stderr, "rill: %s: %s\n", what, text));
   std::abort();

@@ -6,7 +6,7 @@
  *     stream.copy(host, x);                       // as fast as for other pinned memory
  *
  * pool_resource creates its own stream, on which nothing else runs. stream_resource uses a stream of the program:
- * memory that a container frees is reused only after all work that was submitted to this stream before the free.
+ * memory that a container frees is reused only after all work submitted to this stream before the free has completed.
  *
  * Pitfall: a container frees its memory when it is destroyed. With pool_resource, all work that uses the memory must
  * be done before then or be recorded with rill_memory_record_use. With stream_resource, this applies only to work on

@@ -229,7 +229,7 @@ public:
    * exception is printed and the program aborts. */
   template <class F> outcome<> host_call(F f) const {
     static_assert(std::is_invocable_v<F &> || std::is_invocable_v<F &, rill_status>,
-                  "a host call is f() or f(rill_status)");
+                  "the callable of a host call must take no argument or one rill_status");
     if constexpr (fits_pointer<F>) {
       void *user = nullptr;
       std::memcpy(&user, &f, sizeof f);
@@ -243,8 +243,8 @@ public:
       if (foreign) {
         return refuse(
             RILL_ERROR_UNSUPPORTED, "rill::stream::host_call",
-            "other code captures the stream, so nothing can keep the lambda for its graph; one of the size of a "
-            "pointer needs no keeping");
+            "other code is capturing the stream, so rill cannot attach the lambda to the graph; a lambda that is no "
+            "larger than a pointer is accepted");
       }
       F *const kept = new F(std::move(f));
       if (graph.id == 0) {
@@ -270,10 +270,11 @@ public:
     const auto source = view_of(std::forward<From>(from));
     using element = typename decltype(target)::element_type;
     static_assert(!std::is_const_v<element>, "the target of a copy is const");
-    static_assert(std::is_same_v<element, typename decltype(source)::value_type>, "a copy between different types");
+    static_assert(std::is_same_v<element, typename decltype(source)::value_type>,
+                  "the target and the source of a copy have different types");
     if (target.size() != source.size()) {
-      return refuse(RILL_ERROR_INVALID_ARGUMENT, "rill::stream::copy", "%zu elements to be copied from a view of %zu",
-                    target.size(), source.size());
+      return refuse(RILL_ERROR_INVALID_ARGUMENT, "rill::stream::copy",
+                    "the target has %zu elements, but the source has %zu", target.size(), source.size());
     }
     return give(rill_copy_async(handle_, target.data(), source.data(), target.size_bytes()));
   }
@@ -349,7 +350,7 @@ private:
                       (std::is_arithmetic_v<element> && std::is_arithmetic_v<Value> &&
                        sizeof(Value) <= sizeof(element) &&
                        std::is_floating_point_v<element> == std::is_floating_point_v<Value>),
-                  "the value of a fill has the type of the elements, or one that fits it");
+                  "the value of a fill must have the type of the elements, or a type that converts to it without loss");
     static_assert(sizeof(element) <= 16 && (sizeof(element) & (sizeof(element) - 1)) == 0,
                   "elements of a fill have 1, 2, 4, 8 or 16 bytes");
     const element pattern = static_cast<element>(value);
@@ -358,7 +359,8 @@ private:
   template <class T, class U> outcome<> fill_pattern(view<T> target, view<U> pattern) const {
     if (pattern.empty() || target.size() % pattern.size() != 0) {
       return refuse(RILL_ERROR_INVALID_ARGUMENT, "rill::stream::fill",
-                    "a pattern of %zu elements to fill a view of %zu elements", pattern.size(), target.size());
+                    "a pattern of %zu elements does not fit a whole number of times into a view of %zu elements",
+                    pattern.size(), target.size());
     }
     return give(
         rill_fill_async(handle_, target.data(), pattern.data(), pattern.size_bytes(), target.size() / pattern.size()));

@@ -67,7 +67,8 @@ public:
   /** Returns a view of `count` elements from `offset`. Fails with OUT_OF_RANGE if they are not all inside. */
   [[nodiscard]] constexpr outcome<view> subview(std::size_t offset, std::size_t count) const {
     if (offset > size_ || count > size_ - offset) {
-      return detail::refuse<view>(RILL_ERROR_OUT_OF_RANGE, "rill::view", "elements up to %zu of a view of %zu elements",
+      return detail::refuse<view>(RILL_ERROR_OUT_OF_RANGE, "rill::view",
+                                  "the subview ends at index %zu, but the view has only %zu elements",
                                   count > SIZE_MAX - offset ? SIZE_MAX : offset + count, size_);
     }
 #if RILL_CPP_THROWS
@@ -87,10 +88,10 @@ private:
 
   [[noreturn, gnu::cold]] void outside(std::size_t index) const {
 #if RILL_CPP_THROWS
-    detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view", "element %zu of a view of %zu elements", index, size_);
+    detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view", "index %zu is outside a view of %zu elements", index, size_);
 #else
-    const auto refused =
-        detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view", "element %zu of a view of %zu elements", index, size_);
+    const auto refused = detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view",
+                                        "index %zu is outside a view of %zu elements", index, size_);
     detail::die("out of bounds", refused.text());
 #endif
     std::abort();
@@ -106,7 +107,8 @@ template <class C> constexpr auto view_of(C &&c) {
   if constexpr (is_view<std::remove_cv_t<std::remove_reference_t<C>>>::value) {
     return c;
   } else {
-    static_assert(std::is_lvalue_reference_v<C>, "the memory would end with the temporary that owns it");
+    static_assert(std::is_lvalue_reference_v<C>,
+                  "the temporary that owns the memory would free it before the view is used");
     return view(c);
   }
 }

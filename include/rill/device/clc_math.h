@@ -84,7 +84,7 @@ using ::erfc;
 using ::erfcf;
 } // namespace std
 
-/* Functions that are a few instructions. */
+/* Functions that compile to a few instructions. */
 #define RILL_CLC_EXACT_(FLOAT, F)                                                                     \
   RILL_CLC_INLINE_ FLOAT round##F(FLOAT x) { return __builtin_round##F(x); }                          \
   RILL_CLC_INLINE_ FLOAT nearbyint##F(FLOAT x) { return __builtin_rint##F(x); }                       \

@@ -88,7 +88,7 @@ RILL_CUDA_NAME_ int __any_sync(unsigned mask, int p) { return __nvvm_vote_any_sy
 /* Splits a value of up to 8 bytes into words of 4 bytes. The last operand of the instruction contains the width and
  * the last reachable lane: lane 31, or the first lane for shuffles up. */
 template <class RillT> struct rill_words_ {
-  static_assert(__is_trivially_copyable(RillT) && sizeof(RillT) <= 8, "a plain value of at most 8 bytes");
+  static_assert(__is_trivially_copyable(RillT) && sizeof(RillT) <= 8, "a trivially copyable value of at most 8 bytes");
   int word[sizeof(RillT) == 8 ? 2 : 1];
 };
 #define RILL_SHUFFLE_(NAME, BUILTIN, BY, LAST)                                                       \
@@ -128,7 +128,7 @@ RILL_CUDA_NAME_ void *memset(void *to, int value, size_t size) { return __builti
 /* CUDA's generic pointers to device memory are valid addresses for these instructions. */
 #define RILL_LOAD_(NAME, SUFFIX, VOLATILE, ...)                                                                      \
   template <class RillT> RILL_CUDA_NAME_ RillT NAME(const RillT *p) {                                                \
-    static_assert(__is_trivially_copyable(RillT), "a plain value");                                                  \
+    static_assert(__is_trivially_copyable(RillT), "a trivially copyable value");                                     \
     RillT v;                                                                                                         \
     if constexpr (sizeof(RillT) == 1) {                                                                              \
       unsigned short bits;                                                                                           \
@@ -157,7 +157,7 @@ RILL_CUDA_NAME_ void *memset(void *to, int value, size_t size) { return __builti
   }
 #define RILL_STORE_(NAME, SUFFIX)                                                                                    \
   template <class RillT> RILL_CUDA_NAME_ void NAME(RillT *p, RillT v) {                                              \
-    static_assert(__is_trivially_copyable(RillT), "a plain value");                                                  \
+    static_assert(__is_trivially_copyable(RillT), "a trivially copyable value");                                     \
     unsigned long long bits[2] = {};                                                                                 \
     __builtin_memcpy(bits, &v, sizeof v);                                                                            \
     const unsigned low = static_cast<unsigned>(bits[0]);                                                             \

@@ -28,7 +28,7 @@ RILL_NAME_ float rill_fused_(rill_bfloat16 a, rill_bfloat16 b, rill_bfloat16 c) 
   const double p = static_cast<double>(rill_to_float(a)) * rill_to_float(b), q = rill_to_float(c), s = p + q;
   const float f = static_cast<float>(s);
   const double beside = s - f, lost = s == p ? q : s == q ? p : 0.0;
-  return rill_to_odd_(f, beside == 0 ? lost : beside); /* a NaN for an infinite f, which stays infinite */
+  return rill_to_odd_(f, beside == 0 ? lost : beside); /* if s is infinite, s - f is a NaN and f stays infinite */
 }
 #undef RILL_EXACTLY_
 template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {

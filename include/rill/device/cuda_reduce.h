@@ -1,7 +1,7 @@
 /* rill/device/cuda_reduce.h: CUDA's __reduce_add_sync and related functions, for 4-byte integers. Included by
  * rill/device/cuda_warp.h, and by rill/device/cuda_names.h for nvcc, which has these functions only from sm_80 on.
  *
- * The lanes of the mask that have not exited get the result over their values. The mask can be any set of lanes.
+ * The lanes of the mask that have not exited get the reduction of their values. The mask can be any set of lanes.
  */
 #ifndef RILL_DEVICE_CUDA_REDUCE_H
 #define RILL_DEVICE_CUDA_REDUCE_H

@@ -11,7 +11,7 @@ RILL_NAME_ unsigned rill_cuda_half_(unsigned long long ballot) {
   return static_cast<unsigned>(ballot >> (rill_lane() & 32));
 }
 
-#if defined(RILL_CUDA_FREESTANDING) /* has CUDA's functions */
+#if defined(RILL_CUDA_FREESTANDING) /* clang has builtins for CUDA's functions */
 #define rill_cuda_ballot_ __ballot_sync
 #define rill_cuda_active_ __activemask
 #define rill_cuda_sync_ __syncwarp
@@ -54,7 +54,7 @@ template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_up_(unsigned mask, RillT 
 template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_down_(unsigned mask, RillT v, unsigned by, int width = 32) {
   return rill_shuffle_(v, RILL_SHUFFLE_DOWN_, by, static_cast<unsigned>(width), rill_cuda_lanes_(mask));
 }
-/* Makes one call for all lanes, even if they pass different numbers. */
+/* Makes a single call in which all lanes take part, although lanes may pass different numbers. */
 template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_xor_(unsigned mask, RillT v, int by, int width = 32) {
   const unsigned bits = static_cast<unsigned>(by) & 31, lane = rill_cuda_lane_();
   const RillT there = rill_shuffle_(v, RILL_SHUFFLE_XOR_, bits, 32, rill_cuda_lanes_(mask));

@@ -87,7 +87,8 @@ static __device__ __forceinline__ void __assert_fail(const char *, const char *,
   __builtin_trap();
 }
 template <class... T> static __device__ int printf(const char *, T...) {
-  static_assert(sizeof...(T) == ~size_t{ 0 }, "printf in a kernel needs hipcc: clang alone has no way to write");
+  static_assert(sizeof...(T) == ~size_t{ 0 },
+                "printf in a kernel needs hipcc: clang without HIP's device libraries cannot print");
   return 0;
 }
 

@@ -62,7 +62,7 @@ static thread_local struct {
   uint32_t block, threads;
   uintptr_t stacks[RILL_CPU_MAX_THREADS]; /* start of each thread's stack */
   uint32_t barriers[RILL_CPU_MAX_THREADS], arrived[RILL_CPU_MAX_THREADS];
-  uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* the second: at the last arrival */
+  uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* _before: at the last arrival */
   rill_check_meeting barrier, warps[RILL_CPU_MAX_THREADS / 32];
   struct {
     const unsigned char *at;
@@ -235,7 +235,7 @@ RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size
   if (at >= reinterpret_cast<uintptr_t>(frame) && at < rill_check.stacks[thread]) return; /* on its stack */
   rill_check_record now = { rill_check_place(frame), rill_check.in_warp[thread], static_cast<uint16_t>(thread),
                             rill_check_kind(how), 0 };
-  if (now.site == nullptr) return; /* an access of these headers */
+  if (now.site == nullptr) return; /* an access made by these headers */
   if (rill_check.update.at == nullptr) {
     rill_check_memory(pointer, size, nullptr, now, how & RILL_CHECK_HOW_);
   } else {
@@ -266,7 +266,8 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_enter() {
   rill_check.stacks[thread] = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 4096;
 }
 
-/* Notes that the caller arrives at its synchronization number `number` + 1 of this kind. */
+/* Notes that the caller arrives at a barrier, or at a function of its warp, as its call number `number` + 1 of this
+ * kind. */
 RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_t number, const char *what,
                                             void **frame) {
   const rill_check_site *const site = rill_check_place(frame);

@@ -102,7 +102,7 @@ static inline void rill_warp_sync() { rill_warp_sync_among_(~0ull); }
 
 template <class T> static inline T rill_shuffle_from_(T v, unsigned lane, uint64_t mask) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
-                "a plain value of 1, 2, 4 or 8 bytes");
+                "a trivially copyable value of 1, 2, 4 or 8 bytes");
   uint64_t bits = 0;
   __builtin_memcpy(&bits, &v, sizeof v);
   const rill_cpu_warp *const warp = rill_exchange(bits, mask);

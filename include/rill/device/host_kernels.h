@@ -13,7 +13,7 @@
 
 template <class T> static __forceinline__ const T &rill_host_arg(const rill_cpu_block *block, size_t i) {
   static_assert(!std::is_reference_v<T>, "a kernel cannot take a reference; take a value or a pointer");
-  static_assert(std::is_trivially_copyable_v<T>, "a kernel parameter is a plain value");
+  static_assert(std::is_trivially_copyable_v<T>, "a kernel parameter must be trivially copyable");
   return *static_cast<const T *>(block->grid->args[i]);
 }
 

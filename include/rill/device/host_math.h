@@ -145,8 +145,8 @@ static __forceinline__ double rill_math_nearest_(double v, uint64_t *last) {
 
 /* Returns x minus the nearest multiple of pi / 2, and adds the number of this multiple to *quarters. 2 / pi is split
  * into three parts. The first two have 29 bits, so their products with x are exact. For large x the parts omit the
- * bits that only add multiples of 4. In quarters of a turn, the remainder is an exact multiple of 2^-33 plus less
- * than 2^-8, of which 2^-61 is lost. No float is closer to a multiple of a quarter turn than 2^-31. */
+ * bits that only add multiples of 4. In quarters of a turn, the remainder is an exact multiple of 2^-33 plus a term
+ * below 2^-8, whose rounding error is at most 2^-61. No float is closer to a multiple of a quarter turn than 2^-31. */
 static __forceinline__ double rill_math_turn_(float x, uint64_t *quarters) {
   RILL_AS_WRITTEN_
   const float size = __builtin_fabsf(x);

@@ -210,9 +210,8 @@ RILL_MATH_ double rill_math_acos(double x) {
   const double a = __builtin_fabs(x), angle = rill_math_wide_angle_(__builtin_sqrt((1.0 - a) * (1.0 + a)), a);
   return x < 0.0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
 }
-/* Truncates the estimate of rill_math_cbrtf so that its square is exact. One correction step leaves an error of the
- * third power of the estimate's error.
- */
+/* Truncates the estimate of rill_math_cbrtf so that its square is exact. One correction step leaves an error
+ * proportional to the cube of the estimate's error. */
 RILL_MATH_ double rill_math_cbrt(double x) {
   RILL_AS_WRITTEN_
   const double size = __builtin_fabs(x);

@@ -17,7 +17,7 @@ template <class Operation> struct rill_vectors_ : Operation {};
 template <> struct rill_vectors_<rill_sum_> {
   template <class V> static __forceinline__ V of(V a, V b) { return a + b; }
 };
-/* As large as the vectors in which the values are stored: a processor waits before it loads a larger one. */
+/* Has the size of the vectors that were stored, because a load of a larger vector would stall (no store forwarding). */
 template <class T> struct rill_vector_ {
   static constexpr int COUNT = 32 / sizeof(T);
   typedef T type __attribute__((vector_size(32)));
@@ -37,7 +37,7 @@ static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int
     return rill_reduce_halves_<Operation, T>(halves, std::make_integer_sequence<int, sizeof...(I) / 2>{});
   }
 }
-/* Reduces VECTORS vectors, a power of two, to one: each element of it is a part of the tree. */
+/* Reduces VECTORS vectors, a power of two, to one vector, whose elements are subtrees of the tree. */
 template <class Operation, class T, unsigned VECTORS>
 static __forceinline__ typename rill_vector_<T>::type rill_reduce_vectors_(const T *values) {
   if constexpr (VECTORS == 1) {

@@ -106,7 +106,7 @@ static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned
   const T own = v;
   const unsigned mask = static_cast<unsigned>(lanes);
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
-                "a plain value of 1, 2, 4 or 8 bytes");
+                "a trivially copyable value of 1, 2, 4 or 8 bytes");
   if constexpr (sizeof(T) == 8) {
     unsigned long long bits;
     __builtin_memcpy(&bits, &v, sizeof v);

@@ -46,7 +46,7 @@ static __device__ __forceinline__ void rill_warp_sync() { __syncwarp(); }
 /* Returns the v of a lane that also makes the call. */
 template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
-                "a plain value of 1, 2, 4 or 8 bytes");
+                "a trivially copyable value of 1, 2, 4 or 8 bytes");
   if constexpr (sizeof(T) == 8) {
     unsigned long long bits;
     memcpy(&bits, &v, sizeof bits);

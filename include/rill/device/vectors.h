@@ -1,4 +1,4 @@
-/* rill/device/vectors.h: CUDA's vector types under names of rill, for the C and C++ programs that launch kernels.
+/* rill/device/vectors.h: CUDA's vector types under rill's names, for the C and C++ programs that launch kernels.
  *
  *   rill_float4                  float4, with the same size and alignment.  All types have 1 to 4 members x, y, z, w.
  *                                (HIP's own headers align four 8-byte members to 32 bytes, rill to 16.)

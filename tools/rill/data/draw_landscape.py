@@ -74,7 +74,7 @@ def sky(x, y):
 
 
 def scene(x, y, crests, ridges):
-    """The colour of a point above the shore, with only the `ridges` farthest ridges standing."""
+    """Returns the colour of a point above the shore, when only the `ridges` farthest ridges are drawn."""
     if ridges == 0:
         return sky(x, y)
     base, height, scale, rock, haze = RIDGES[ridges - 1]
@@ -133,7 +133,8 @@ def chunk(kind, data):
 
 
 def filtered(line, before):
-    """The PNG filter (up, or Paeth) that leaves the smaller sum; three bytes a pixel."""
+    """Returns the line filtered by the PNG filter (up, or Paeth) that leaves the smaller sum. A pixel has three
+    bytes."""
     up = bytes((a - b) & 255 for a, b in zip(line[1:], before[1:]))
     paeth = bytearray()
     for i in range(1, len(line)):
