@@ -15,7 +15,9 @@
 #define GPU_CHANGES_ALONE(kind) true
 #define GPU_CHANGES_LEAK false
 #define GPU_NODES_CHANGE_FUNCTION true
-#define GPU_NODES_ARE_DISABLED (gpu_api.graph_set_enabled != NULL)
+/* Whether the driver may disable nodes of kernels.  It does not disable other nodes: driver 580 loses the order between
+ * the predecessors and the successors of a disabled fill, but not around a kernel or a copy. */
+#define GPU_KERNELS_ARE_DISABLED (gpu_api.graph_set_enabled != NULL)
 
 /* ---- kernels ---- */
 

@@ -386,14 +386,6 @@ static rill_status set_in_new_graph(struct rill__graph_exec *exec, uint32_t step
   return status;
 }
 
-/* Returns true if a step is disabled in another native object, where an empty node takes its place.  A driver may lose
- * the order between the predecessors and the successors of a node that it disables: with driver 580, a kernel ran
- * before a copy on which it depended through a disabled fill.  An object that cannot be replaced has only kernels;
- * there the driver disables the node. */
-static bool is_disabled_by_replacing(struct rill__graph_exec *exec, const struct rill__operation *operation) {
-  return operation->kind == RILL_NODE_EMPTY && gpu_exec_of(exec)->launched != GPU_LAUNCHED_UNMARKED;
-}
-
 static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   struct rill__operation *const before = exec->steps[step].operation;
   struct replaced *replaced = NULL;
@@ -401,7 +393,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   if (operation->kind == RILL_NODE_EMPTY) RILL_TRY(mark_launches(exec)); /* may be enabled again later */
   if (uses_operations(before)) RILL_TRY(begin_replacing(exec, 1, &replaced));
   rill_status status = RILL_OK;
-  if (is_disabled_by_replacing(exec, operation) || !gpu_graph_set_nodes(exec, step, 1, &operation)) {
+  if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
     if (!uses_operations(before)) status = begin_replacing(exec, 0, &replaced);
     if (status == RILL_OK) status = set_in_new_graph(exec, step, operation, replaced);
   }

@@ -424,17 +424,6 @@ static bool has_same_function(const struct rill__operation *a, const struct rill
   return gpu_kernel_of(a->launch.kernel)->native == gpu_kernel_of(b->launch.kernel)->native;
 }
 
-/* Returns true if the step is one native node that the driver can change and disable. */
-static bool is_one_node(struct rill__device *device, const struct rill__operation *operation) {
-  struct gpu_fill_node fill;
-  switch (operation->kind) {
-    case RILL_NODE_KERNEL: return is_plain_launch(operation);
-    case RILL_NODE_COPY: return operation->staged == NULL && is_one_line(device, &operation->copy);
-    case RILL_NODE_FILL: return is_one_fill(operation, &fill);
-    default: return false;
-  }
-}
-
 /* The kind of change that a step's native nodes need for another operation. */
 enum change { NO_CHANGE, ONE_NODE_CHANGES, NODES_CHANGE };
 
@@ -444,7 +433,8 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
   if (before == after) return NO_CHANGE;
   if (before->kind != after->kind) { /* the step is disabled or enabled again */
     const struct rill__operation *const work = before->kind == RILL_NODE_EMPTY ? after : before;
-    return GPU_NODES_ARE_DISABLED && is_one_node(device, work) ? ONE_NODE_CHANGES : NODES_CHANGE;
+    return GPU_KERNELS_ARE_DISABLED && work->kind == RILL_NODE_KERNEL && is_plain_launch(work) ? ONE_NODE_CHANGES
+                                                                                               : NODES_CHANGE;
   }
   switch (after->kind) {
     case RILL_NODE_KERNEL:
@@ -502,7 +492,7 @@ static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_g
 void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
   const struct gpu_exec *part = rill__part(exec);
   struct gpu_scope scope;
-  if (!GPU_NODES_ARE_DISABLED || gpu_enter(exec->base.device, &scope) != GPU_SUCCESS) return;
+  if (!GPU_KERNELS_ARE_DISABLED || gpu_enter(exec->base.device, &scope) != GPU_SUCCESS) return;
   for (uint32_t i = 0; i < exec->count; i++) {
     const struct gpu_insertion insertion = { .exec = part->native, .node = part->nodes[i] };
     if (exec->steps[i].operation->kind == operations[i]->kind) continue;

@@ -30,7 +30,7 @@
 #define GPU_NODES_CHANGE_FUNCTION false
 /* Calls for disabling nodes exist since 5.5, but have not been tested; replacing the execution object works in every
  * version. */
-#define GPU_NODES_ARE_DISABLED false
+#define GPU_KERNELS_ARE_DISABLED false
 
 /* Adds a kernel node.  A module's function is passed where the API names a host function.  The runtime's own captures
  * of module launches do the same since 5.2 (hip_graph.cpp, capturehipModuleLaunchKernel).  The runtime ignores the

@@ -414,34 +414,25 @@ static bool is_chain(struct work *const *works, size_t count) {
   return true;
 }
 
-static bool is_of_kernels(struct work *const *works, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (works[i]->kind != FAKE_NODE_KERNEL) return false;
-  return true;
-}
-
-struct shape {
-  bool chain, kernels;
-};
-
-/* Whether the runtime loses a node's edge: those from disabled nodes, except in graphs of kernels; and with the quirk,
- * one of each node that has several, and beside branches those from child graphs. */
-static bool is_lost(struct work *const *works, size_t node, size_t edge, const struct shape *shape) {
+/* Whether the runtime loses a node's edge: those from disabled fills; and with the quirk, one of each node that has
+ * several, and beside branches those from child graphs. */
+static bool is_lost(struct work *const *works, size_t node, size_t edge, bool chain) {
   const struct work *work = works[node], *before = works[work->after[edge]];
-  if (before->disabled != NULL) return !shape->kernels;
+  if (before->disabled != NULL && (before->kind == FAKE_NODE_FILL || before->kind == FAKE_NODE_FILL_OF_ROWS))
+    return true;
   if (!fake_quirks()->edges_are_lost) return false;
-  return (work->after_count > 1 && edge == node % work->after_count) || (!shape->chain && before->child != NULL);
+  return (work->after_count > 1 && edge == node % work->after_count) || (!chain && before->child != NULL);
 }
 
 /* Of those that may run now, another one each time. */
-static size_t choose_next(struct work *const *works, size_t count, const bool *done, const struct shape *shape) {
+static size_t choose_next(struct work *const *works, size_t count, const bool *done, bool chain) {
   static uint32_t random = 1;
   size_t chosen = count;
   uint32_t candidates = 0;
   for (size_t i = 0; i < count; i++) {
     bool ready = !done[i];
     for (size_t k = 0; k < works[i]->after_count && ready; k++)
-      ready = done[works[i]->after[k]] || is_lost(works, i, k, shape);
+      ready = done[works[i]->after[k]] || is_lost(works, i, k, chain);
     if (!ready) continue;
     random = random * 1664525 + 1013904223;
     if ((random >> 16) % ++candidates == 0) chosen = i;
@@ -455,12 +446,12 @@ static int launch_work(struct work *work, const void *stream_handle, struct fake
 static int launch_works(struct work *const *works, size_t count, const void *stream_handle, struct fake_stream *stream,
                         struct exec *exec) {
   enum { MANY = 256 }; /* looking takes time that grows with the square */
-  const struct shape shape = { is_chain(works, count), is_of_kernels(works, count) };
+  const bool chain = is_chain(works, count);
   int code = FAKE_OK;
   bool *done = calloc(count + 1, sizeof *done);
   if (done == NULL) return FAKE_OUT_OF_MEMORY;
   for (size_t i = 0; i < count && code == FAKE_OK; i++) {
-    const size_t next = count <= MANY ? choose_next(works, count, done, &shape) : i;
+    const size_t next = count <= MANY ? choose_next(works, count, done, chain) : i;
     done[next] = true;
     code = launch_work(works[next], stream_handle, stream, exec);
   }
