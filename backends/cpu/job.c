@@ -15,11 +15,11 @@
  *     parts have left it.
  *
  * The owner of the queue and the helpers are the participants.  Each takes ranges of parts until there are none.  The
- * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A job is listed only
- * while a participant has not left: a helper joins under the lock, which counts it before that participant can be the
- * last.  The owner leaves when all parts are taken.  Each participant that finds no parts left and the job listed
- * removes it, and one that lists the job again removes it if no parts are left.  A participant that faults takes the
- * remaining parts without running them: the device is lost, and no other worker should start them. */
+ * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A helper joins under
+ * the lock, and only a job that is listed.  The owner lists the job before it starts, and leaves when all parts are
+ * taken. The first participant that finds that all parts are taken removes the job from the list before it leaves, so
+ * the last one leaves a job that nobody can join any more.  A participant that faults takes the remaining parts without
+ * running them: the device is lost, and no other worker should start them. */
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
@@ -35,12 +35,10 @@ static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
 }
 
-static bool is_open(const struct cpu_job *job) { return atomic_load_explicit(&job->open, memory_order_relaxed); }
-
 /* Lists the job as one that workers can join.  Call it under the lock. */
 static void open_job(struct cpu_job *job) {
-  if (is_open(job)) return;
-  atomic_store_explicit(&job->open, true, memory_order_relaxed);
+  RILL_ASSERT(!job->open, "a job is listed once");
+  job->open = true;
   job->previous = NULL;
   job->next = rill__cpu_workers.jobs;
   if (rill__cpu_workers.jobs != NULL) rill__cpu_workers.jobs->previous = job;
@@ -50,8 +48,8 @@ static void open_job(struct cpu_job *job) {
 
 /* Removes the job from this list.  Call it under the lock. */
 static void close_job(struct cpu_job *job) {
-  if (!is_open(job)) return;
-  atomic_store_explicit(&job->open, false, memory_order_relaxed);
+  if (!job->open) return;
+  job->open = false;
   if (job->next != NULL) job->next->previous = job->previous;
   if (job->previous != NULL) {
     job->previous->next = job->next;
@@ -63,12 +61,16 @@ static void close_job(struct cpu_job *job) {
 }
 
 struct cpu_job *rill__cpu_job_join(void) {
-  struct cpu_job *job;
-  while ((job = rill__cpu_workers.jobs) != NULL && !has_parts(job)) close_job(job);
-  if (job == NULL) return NULL;
-  const uint32_t participants = atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed) + 1;
-  if (participants >= cpu_workers_processors()) close_job(job);
-  return job;
+  for (struct cpu_job *job = rill__cpu_workers.jobs, *next; job != NULL; job = next) {
+    next = job->next;
+    if (!has_parts(job)) {
+      close_job(job);
+    } else if (atomic_load_explicit(&job->participants, memory_order_relaxed) < cpu_workers_processors()) {
+      (void)atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed);
+      return job;
+    }
+  }
+  return NULL;
 }
 
 /* Returns true if another worker should be called.  For a job that is not long, at most two are on their way at a
@@ -76,7 +78,7 @@ struct cpu_job *rill__cpu_job_join(void) {
 static bool needs_helpers(struct cpu_job *job, uint32_t processors, bool is_long) {
   const uint32_t coming = atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed);
   const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + coming;
-  return is_open(job) && has_parts(job) && there < processors && (is_long || coming < 2);
+  return has_parts(job) && there < processors && (is_long || coming < 2);
 }
 
 /* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
@@ -101,28 +103,18 @@ static void run_parts(struct cpu_job *job, uint64_t first, uint64_t end) {
 #endif
 }
 
-/* Orders what this participant did before with what it does afterwards, among all participants that call this: the
- * later one sees what the earlier one did. */
-static void meet(struct cpu_job *job) { (void)atomic_fetch_add_explicit(&job->participants, 0, memory_order_acq_rel); }
-
-/* Returns true if the caller was the last participant.  Most participants find the job closed and do not need the lock,
- * which they would all take at the same time. */
+/* Returns true if the caller was the last participant.  Only one of the participants takes the lock, because all of
+ * them leave at about the same time. */
 static bool leave_job(struct cpu_job *job) {
-  const bool parts = has_parts(job);
-  meet(job);
-  if (parts || is_open(job)) {
+  if (!has_parts(job) && !atomic_exchange_explicit(&job->closes, true, memory_order_relaxed)) {
     cpu_acquire(&rill__cpu_workers.lock);
-    if (parts) open_job(job); /* there is room for another participant */
-    /* A participant may have taken the last parts meanwhile.  Either it sees the job open, or this one sees that no
-     * parts are left. */
-    meet(job);
-    if (!has_parts(job)) close_job(job);
+    close_job(job);
     cpu_release(&rill__cpu_workers.lock);
   }
   const bool last = atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
   RILL_ASSERT(!last || atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
               "each part has been run exactly once when the last participant leaves");
-  RILL_ASSERT(!last || !is_open(job), "the last participant leaves a job that no worker can join");
+  RILL_ASSERT(!last || !job->open, "the last participant leaves a job that no worker can join");
   return last;
 }
 
@@ -258,6 +250,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   job->run = run;
   job->parts = parts;
   atomic_store_explicit(&job->is_long, false, memory_order_relaxed);
+  atomic_store_explicit(&job->closes, false, memory_order_relaxed);
   job->ranges = 0;
   if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);

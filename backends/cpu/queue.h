@@ -59,8 +59,8 @@ struct cpu_job {
   void (*run)(struct cpu_op *op, uint64_t first, uint64_t end);
   uint64_t parts;
   struct cpu_job *next, *previous;
-  _Atomic bool open; /* changed under the lock */
-  _Atomic bool is_long;
+  bool open;                    /* in the list of jobs that workers may join */
+  _Atomic bool closes, is_long; /* closes: a participant removes the job from the list */
   _Atomic uint32_t participants;
 
   /* For CPU_BY_PLACE. */

@@ -24,7 +24,7 @@ extern struct cpu_workers {
     struct cpu_queue *first, *last;
   } ready[CPU_LEVELS];
   uint32_t ready_count;
-  struct cpu_job *jobs;              /* open jobs: parts are left, and there is room for another worker */
+  struct cpu_job *jobs;              /* jobs that workers may join */
   struct cpu_workers_worker *asleep; /* last one to fall asleep first, because its caches are warm */
   uint32_t workers;
   _Atomic uint32_t coming; /* spinning, woken or starting: they look for work before they sleep; set under the lock */
