@@ -30,6 +30,7 @@ QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM:
 class Group:
     regions: list  # the group is entered at the first one
     following: dict = field(default_factory=dict)  # maps a region to the region that begins with the warp function after it
+    about_warps: bool = False  # computes the number of a warp or of a lane
 
     def head(self):
         return self.regions[0]
@@ -50,6 +51,7 @@ class Strips(Lanes):
             inside = self.find_inside(region, graph, taken)
             following = {r: r.exits[0] for r in inside if r.exits and self.is_linked(r, r.exits[0]) and r.exits[0] in inside}
             group = Group([region, *(r for r in order if r in inside and r is not region)], following)
+            group.about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
             if self.has_loop(group) or any(r.sync in self.sources for r in inside):
                 self.groups.append(group)
                 taken |= inside
@@ -63,8 +65,7 @@ class Strips(Lanes):
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
-        about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
-        return any(about_warps or not self.stores(r) for r in loops)
+        return any(group.about_warps or not self.stores(r) for r in loops)
 
     def region_instructions(self, region):
         return [i for block in region.blocks for i in self.c.instructions[block]]
@@ -198,10 +199,8 @@ class Strips(Lanes):
         """Returns how many threads each version of a group executes at once, starting with the widest version. Without
         warp functions, a strip may be wider than a warp: the threads of an interchanged loop then read more adjacent
         elements before they all advance, often by a whole row."""
-        plain = not group.following and not self.needs_next and not any(
-            r.few or r.sync in self.sources or self.acts.get(r.sync) or any(map(self.is_about_warps, self.region_instructions(r)))
-            for r in group.regions
-        )
+        acts = any(r.few or r.sync in self.sources or self.acts.get(r.sync) for r in group.regions)
+        plain = not (group.following or group.about_warps or self.needs_next or acts)
         size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(blocks, group))
         width = LANES
         while plain and size and 2 * width * size <= STRIP_BYTES:
