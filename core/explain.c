@@ -85,7 +85,7 @@ static void explain_one(struct rill__stream *stream, const struct rill__operatio
     rill__text_add(text, ": has no work\n");
     return;
   }
-  rill__text_add(text, ": %llu operations submitted, %llu known to be complete",
+  rill__text_add(text, ": submitted operations: %llu, known to be complete: %llu",
                  (unsigned long long)rill__stream_submitted(stream), (unsigned long long)rill__stream_known(stream));
   if (!rill__settings()->records) rill__text_add(text, "\n  RILL_RECORD=0: the operations are not recorded");
   explain_operations(stream->base.id, list, text);

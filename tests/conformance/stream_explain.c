@@ -49,7 +49,7 @@ static void names_incomplete_work(void) {
   write_cell(stream, 0, 1);
   assert_ok(rill_stream_wait_stream(stream, other));
   const char *const text = report_of(stream);
-  contains(text, "stream \"busy\": 3 operations submitted, 0 known to be complete");
+  contains(text, "stream \"busy\": submitted operations: 3, known to be complete: 0");
   contains(text, "not known to be complete: operation 1: wait for event \"passed\", operation ");
   contains(text, " of stream \"other\"\n");
   contains(text, "then operation 2: fill of 4 bytes");

@@ -60,7 +60,7 @@ static bool measure_threads(const struct bench *bench, unsigned count, double *r
 }
 
 bool bench_launches(const struct bench *bench) {
-  static const struct bench_section section = { "launches", "million a second", { "together", "a thread" } };
+  static const struct bench_section section = { "launches", "million per second", { "together", "per thread" } };
   const bool runs = bench->no_kernels[0] == '\0';
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   bool ok = true;
@@ -160,7 +160,7 @@ static bool measure_chain(const struct bench *bench, uint32_t kernels, double ti
 
 bool bench_graphs(const struct bench *bench) {
   static const struct bench_section section = { "graphs",
-                                                "us a kernel",
+                                                "us per kernel",
                                                 { "10 kernels", "100 kernels", "1000 kernels" } };
   static const uint32_t kernels[SIZES] = { 10, 100, 1000 };
   double times[SIZES][WORKS];

@@ -153,7 +153,7 @@ static void close_side(struct side *side) {
 }
 
 bool bench_layer(const struct bench *bench) {
-  static const struct bench_section section = { "layer", "ns a call", { "rill", "driver", "difference" } };
+  static const struct bench_section section = { "layer", "ns per call", { "rill", "driver", "difference" } };
   struct side own = { .native_stream = NULL }, vendors = { .native_stream = NULL };
   bool ok = open_side(bench, &own) && open_side(bench, &vendors);
   const bool compares = ok && bench->info.backend != RILL_BACKEND_CPU && open_raw(bench, &vendors);

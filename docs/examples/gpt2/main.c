@@ -48,7 +48,7 @@ static void choose(const choice *c, const char *text) {
   if (c->real != NULL) {
     *c->real = strtof(text, &end);
     if (end != text && *end == '\0' && *c->real >= 0 && *c->real < HUGE_VALF) return;
-    (void)fprintf(stderr, "--%s %s: not a number from 0 on\n", c->name, text);
+    (void)fprintf(stderr, "--%s %s: not a number of at least 0\n", c->name, text);
     exit(2);
   }
 }
