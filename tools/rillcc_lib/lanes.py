@@ -18,6 +18,8 @@ LANES = 32
 
 
 class Lanes(Loops):
+    width = LANES  # threads for which the group of regions that is being added is executed at once (strips.py)
+
     def __init__(self, cutter):
         super().__init__(cutter)
         self.in_place = {}  # shuffle: the region that reads its result
@@ -182,7 +184,7 @@ class Lanes(Loops):
 
     def allocate_warp(self, kind):
         with self.in_front():
-            place = self.build("Alloca", self.lib.ArrayType2(kind, LANES))
+            place = self.build("Alloca", self.lib.ArrayType2(kind, self.width))
             self.lib.SetAlignment(place, 64)
         self.warp_arrays.add(place)
         return place

@@ -17,9 +17,11 @@ from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
 from .regions import WARP, WARP_ANY, require
-from .rows import FLOATS, ThreadLoop
+from .row_loops import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
+WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
+MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
@@ -29,6 +31,7 @@ QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM:
 class Group:
     regions: list  # the group is entered at the first one
     following: dict = field(default_factory=dict)  # maps a region to the region that begins with the warp function after it
+    is_wide: bool = False  # whether there is a version that executes the group for more threads than a warp at once
 
     def head(self):
         return self.regions[0]
@@ -50,6 +53,7 @@ class Strips(Lanes):
             following = {r: r.exits[0] for r in inside if r.exits and self.is_linked(r, r.exits[0]) and r.exits[0] in inside}
             group = Group([region, *(r for r in order if r in inside and r is not region)], following)
             if self.has_loop(group) or any(r.sync in self.sources for r in inside):
+                group.is_wide = self.may_be_wide(group)
                 self.groups.append(group)
                 taken |= inside
 
@@ -64,6 +68,11 @@ class Strips(Lanes):
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
         about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
         return any(about_warps or not self.stores(r) for r in loops)
+
+    def may_be_wide(self, group):
+        """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""
+        warps = any(r.sync in self.sources or self.is_link(r) or (r.few and r.few.every) for r in group.regions)
+        return not (self.needs_next or self.c.has_borders or warps or any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r)))
 
     def region_instructions(self, region):
         return [i for block in region.blocks for i in self.c.instructions[block]]
@@ -141,7 +150,7 @@ class Strips(Lanes):
         if region.scalar or not region.is_static() or (region.ends and region.exits):
             return False
         few = region.few
-        if few and few.every and few.every[1] != LANES - 1:
+        if few and (few.is_one() or (few.every and few.every[1] != LANES - 1)):
             return False
         if few and (few.others or (not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS)):
             return False
@@ -163,10 +172,29 @@ class Strips(Lanes):
         # This precedes find_own(), because it uses slots that other groups share.
         heads = [self.add_general(group) for group in self.groups]
         for group, (choice, general) in zip(self.groups, heads):
-            self.add_group(group, choice, general, graph)
+            blocks = self.loop_blocks(group, graph)
+            wide = self.wide_width(group, set().union(*blocks.values()))
+            warps = choice
+            if wide:
+                warps, self.width = self.new_block(""), wide
+                self.add_group(group, choice, warps, graph, blocks)
+                self.width = LANES
+            self.add_group(group, warps, general, graph, blocks)
         for slot, blocks, others in self.owners:
             used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
             require(others.issuperset(used), "only one group of regions uses a warp's own values")
+
+    def loop_blocks(self, group, graph):
+        """Returns the blocks of the loop over the threads for each region of a group that has such a loop."""
+        loops = [r for r in group.regions if not r.scalar]
+        return {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+
+    def wide_width(self, group, blocks):
+        """Returns for how many threads a group is executed at once in blocks whose rows consist of so many threads, so that
+        the threads' values still fit into registers; None if this is a warp."""
+        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(group, blocks))
+        width = min(WIDEST, MOST_OWN // max(size, 1))
+        return 1 << (width.bit_length() - 1) if group.is_wide and width >= 2 * LANES else None
 
     def add_general(self, group):
         """Makes the block that selects a version of a group. Returns this block and the first block of the general
@@ -188,18 +216,17 @@ class Strips(Lanes):
         self.branch(first.rows.rows)
         return first.head, general
 
-    def add_group(self, group, choice, general, graph):
-        """Adds a loop over warps in front of a group's regions. Blocks use it if their rows consist of whole warps, and
-        if in each warp either all threads have ended or none has."""
+    def add_group(self, group, choice, general, graph, blocks):
+        """Adds a loop over warps, or over strips of another width, in front of a group's regions. Blocks use it if their
+        rows consist of whole warps, and if in each warp either all threads have ended or none has."""
         m, lib = self.m, self.lib
         size_x, size_y, _ = self.c.size
-        loops = [r for r in group.regions if not r.scalar]
-        blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+        loops = list(blocks)
         start, warps, latch = [self.new_block(name) for name in ("region%d.warps" % group.head().number, "", "")]
         self.find_own(set().union(*blocks.values()), group)
         self.at_end(choice)
         first, end, starts = m.number(0), self.threads, [m.number(0)] * 4
-        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
+        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(self.width - 1)), m.number(0))
         if self.needs_next:
             first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
             full = self.call("rill_sched_full_warps", self.next, self.threads, first, end, self.state[2])
@@ -212,7 +239,7 @@ class Strips(Lanes):
         self.at_end(start)
         place = x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
         wide = self.build("ZExt", t, m.i64)
-        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(LANES))) for value in (t, x)]
+        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(self.width))) for value in (t, x)]
         more = self.build("ICmp", llvm.ULT, next_t, end)
         copied = []
         entries = {region: self.new_block("") for region in loops}
@@ -290,19 +317,26 @@ class Strips(Lanes):
 
     def find_own(self, blocks, group):
         """Finds the slots that only this group uses. An array for one warp replaces such a slot, and LLVM keeps it in
-        registers. The slots of phis at the group's entry are excluded, because their values are stored outside the
-        group."""
+        registers."""
         self.own.clear()
+        for slot, kind, others in self.own_slots(group, blocks):
+            self.own[slot] = (self.allocate_warp(kind), kind)
+            self.owners.append((slot, blocks, others))
+
+    def own_slots(self, group, blocks):
+        """Returns (slot, type of an element, other instructions that use it) for the slots that only this group uses. The
+        slots of phis at the group's entry are excluded, because their values are stored outside the group."""
         # The group itself performs these shuffles. A shuffle before a region that is executed once is performed for the
         # whole block.
         shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
         others = {call for shuffle in shuffles for call in self.acted.get(shuffle, ())}
+        found = {}
         for value, (slot, kind, each) in self.slots.items():
             if not each or self.cut_phis.get(value) is group.head():
                 continue
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
-                self.own[slot] = (self.allocate_warp(kind), kind)
-                self.owners.append((slot, blocks, others))
+                found[slot] = kind
+        return [(slot, kind, others) for slot, kind in found.items()]
 
     def seen_of(self, group):
         """Returns the name of an index and an exclusive upper bound if, in this group, only threads whose index is
@@ -336,11 +370,11 @@ class Strips(Lanes):
         copies[region.latch] = latch
         own = self.apart_from_own(region, blocks, graph)
         x, y, z, t = place
-        few, count = region.few, m.number(LANES)
+        few, count = region.few, m.number(self.width)
         if few and not few.every:
             count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
             some = self.build("ICmp", llvm.SGT, count, m.number(0))
-            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(LANES)), count, m.number(LANES))
+            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(self.width)), count, m.number(self.width))
             self.branch_if(some, copies[rows.loop], after)
         else:
             self.branch(copies[rows.loop])
@@ -412,7 +446,7 @@ class Strips(Lanes):
 
     def copy_warp(self, source, target):
         """Copies the values of a warp from one array to another."""
-        vector = self.lib.VectorType(source[1], LANES)
+        vector = self.lib.VectorType(source[1], self.width)
         self.store(self.load(vector, source[0]), target[0])
 
     # Numbers of warps and lanes
@@ -434,7 +468,7 @@ class Strips(Lanes):
         if not first:
             return None
         if opcode == llvm.AND:
-            first = self.build("And", first, m.number(number & ~(LANES - 1), kind))
+            first = self.build("And", first, m.number(number & ~(self.width - 1), kind))
         elif opcode != llvm.ADD:
             first = self.build(QUOTIENTS[opcode], first, by)
         if opcode in (llvm.ADD, llvm.AND, llvm.UREM):
@@ -489,8 +523,10 @@ class Strips(Lanes):
         """Returns whether a quotient or remainder by this number is the same for all lanes of a warp, or the sum of
         such a value and the lane."""
         if opcode == llvm.AND:
-            return number % LANES == LANES - 1
-        return number >= 5 if opcode in (llvm.LSHR, llvm.ASHR) else number > 0 and number % LANES == 0
+            return number % self.width == self.width - 1
+        if opcode in (llvm.LSHR, llvm.ASHR):
+            number = 1 << min(number, 16)
+        return number > 0 and number % self.width == 0
 
     def first_of_warp(self, region, value, place):
         """Builds the value for the first lane of the warp, if it is a multiple of 32 there and grows by one with each
@@ -514,10 +550,10 @@ class Strips(Lanes):
         if value == self.c.size[0]:
             return True
         if not self.lib.IsAInstruction(value):
-            return (self.m.constant(value) or 0) % LANES == 0 and bool(self.lib.IsAConstantInt(value))
+            return (self.m.constant(value) or 0) % self.width == 0 and bool(self.lib.IsAConstantInt(value))
         opcode, operands = self.m.opcode(value), self.m.operands(value)
         if opcode in (llvm.ADD, llvm.SUB):
             return all(map(self.is_of_warps, operands))
         if opcode == llvm.SHL and self.m.constant(operands[1]) is not None:
-            return self.m.constant(operands[1]) >= 5 or self.is_of_warps(operands[0])
+            return (1 << min(self.m.constant(operands[1]), 16)) % self.width == 0 or self.is_of_warps(operands[0])
         return (opcode == llvm.MUL or opcode in (llvm.ZEXT, llvm.SEXT)) and any(map(self.is_of_warps, operands))
