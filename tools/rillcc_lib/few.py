@@ -127,8 +127,8 @@ def drop_unfit(finder):
     finder.sync_points = others
     _, owner = finder.find_cuts()
     for block, call in marks.items():
-        behind = finder.successors[block][0]
-        if keeps_order and is_passed(finder, owner, behind) and len(crossing(finder, owner, behind)) <= MOST_VALUES:
+        beyond = finder.successors[block][0]
+        if keeps_order and is_passed(finder, owner, beyond) and len(crossing(finder, owner, beyond)) <= MOST_VALUES:
             finder.sync_points[block] = call
         else:
             finder.lib.InstructionEraseFromParent(call)
@@ -144,7 +144,7 @@ def is_passed(finder, owner, block):
 
 def crossing(finder, owner, block):
     """Returns the values that threads compute in a region in front of a block, and use after it."""
-    behind = flow.reachable(finder.successors, [block], finder.sync_points)
-    inside = [b for b in owner if owner[b] == owner[block] and b not in behind]
+    beyond = flow.reachable(finder.successors, [block], finder.sync_points)
+    inside = [b for b in owner if owner[b] == owner[block] and b not in beyond]
     values = (i for b in inside for i in finder.instructions[b] if i in finder.varying)
-    return {i for i in values if any(finder.block_of.get(user) in behind for user in finder.m.users(i))}
+    return {i for i in values if any(finder.block_of.get(user) in beyond for user in finder.m.users(i))}
