@@ -1,6 +1,7 @@
-"""Statements of random kernels in which one thread of each row, one row or one thread of the block has more to do."""
+"""Statements of random kernels in which one thread of each row, one row or one thread of the block has more to do, and of
+kernels in which no thread depends on its warp."""
 
-from oracle_borders import Borders
+from oracle_borders import LIMITS, Borders
 from oracle_kernels import Block
 
 CONDITIONS = ("threadIdx.x == {0}", "threadIdx.x + 1 == blockDim.x", "t == {0}", "threadIdx.x == (b & {0})", "threadIdx.y == {1}", "threadIdx.x == 0",
@@ -35,3 +36,20 @@ class Few(Borders):
         if self.chance(20):
             body.insert(0, "if (i >= n) return;")
         return body
+
+    def columns(self):
+        """The statements of a kernel: loops in which neighbours read neighbouring elements, and keep little else."""
+        type_, k = self.one_of(("unsigned", "unsigned", "float", "double")), self.new("k")
+        number = "static_cast<%s>(%%s)" % type_
+        texts = (
+            "s = s / 3 + %s;" % number % self.filled("in[{k} * 8 + threadIdx.x]", k=k),
+            "s = s * 31 + %s;" % number % self.filled("(in[{k} + threadIdx.x] >> {1})", k=k),
+            "s += %s * %s;" % (number % "in[threadIdx.x]", number % self.filled("{k} + {0}", k=k)),
+        )
+        nodes = ["%s s = %s;" % (type_, self.one_of(("0", "i", "t * 3")))]
+        for _ in range(1 + self.below(2)):
+            head = "for (unsigned %s = 0; %s < %s; %s++) {" % (k, k, self.one_of(LIMITS).format(1 + self.below(40), 1 + self.below(15)), k)
+            nodes.append(Block([[head, [self.one_of(texts) for _ in range(1 + self.below(2))]]]))
+            if self.chance(30):
+                nodes.append("s -= %s;" % self.one_of(("static_cast<%s>(t)" % type_, "1")))
+        return [*nodes, "h = %s ^ i;" % ("s" if type_ == "unsigned" else "bits(s)")]

@@ -436,6 +436,8 @@ class Generator(Few):
             nodes, self.budget = nodes[:1] + self.border(), 0
         elif self.chance(8):
             nodes, self.budget = nodes[:1] + self.few(), 0
+        elif self.chance(5):  # loops that depend on no warp
+            nodes, self.budget = nodes[:1] + self.columns(), 0
         while self.budget > 0:
             nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):
@@ -457,7 +459,7 @@ class Generator(Few):
         lanes = "threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1"
         lanes = "__activemask()" if self.chance(20) else lanes
         lines += ["unsigned live = %s;" % lanes] if "live" in words else []
-        lines += ["unsigned h = i * 7 + in[t & 63];"]
+        lines += ["unsigned h = i * 7 + in[%s];" % self.one_of(("t & 63", "t"))]
         lines += [declaration for declaration, _ in shared] + [value for _, value in shared]
         return lines + (["__syncthreads();"] if {"slots", "uni", "totals", "shared_pack"} & words else [])
 

@@ -72,7 +72,8 @@ class Strips(Lanes):
     def may_be_wide(self, group):
         """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""
         warps = any(r.sync in self.sources or self.is_link(r) or (r.few and r.few.every) for r in group.regions)
-        return not (self.needs_next or self.c.has_borders or warps or any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r)))
+        values = (i for r in group.regions for i in self.region_instructions(r) if i in self.c.varying and self.is_about_warps(i))
+        return not (self.needs_next or self.c.has_borders or warps or any(map(self.c.depends_only_on_index, values)))
 
     def region_instructions(self, region):
         return [i for block in region.blocks for i in self.c.instructions[block]]
