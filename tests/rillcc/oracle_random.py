@@ -6,7 +6,7 @@ lanes of a warp are, and where a thread is by itself. Each place allows what the
 
 import re
 
-from oracle_borders import Borders
+from oracle_few import Few
 from oracle_kernels import FLOATS, INTEGERS, MOST_THREADS, Block, Kernel, Variable, render
 
 # Shared variables: the name, the declaration, and what gives it a value.
@@ -31,7 +31,7 @@ NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * bloc
 BLOCKS = {1: "blockIdx.x", 3: "((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x)"}
 
 
-class Generator(Borders):
+class Generator(Few):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
         self.has_tickets = False
@@ -434,6 +434,10 @@ class Generator(Borders):
             nodes += self.own_row()
         if self.chance(8):
             nodes, self.budget = nodes[:1] + self.border(), 0
+        elif self.chance(8):
+            nodes, self.budget = nodes[:1] + self.few(), 0
+        elif self.chance(5):  # loops that depend on no warp
+            nodes, self.budget = nodes[:1] + self.columns(), 0
         while self.budget > 0:
             nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):
@@ -455,7 +459,7 @@ class Generator(Borders):
         lanes = "threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1"
         lanes = "__activemask()" if self.chance(20) else lanes
         lines += ["unsigned live = %s;" % lanes] if "live" in words else []
-        lines += ["unsigned h = i * 7 + in[t & 63];"]
+        lines += ["unsigned h = i * 7 + in[%s];" % self.one_of(("t & 63", "t"))]
         lines += [declaration for declaration, _ in shared] + [value for _, value in shared]
         return lines + (["__syncthreads();"] if {"slots", "uni", "totals", "shared_pack"} & words else [])
 

@@ -29,7 +29,7 @@ SECONDS = 30  # that an image may spend in one kernel
 COMPILE_SECONDS = 3600
 SHAPES = {
     1: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (32, 1, 1), (256, 1, 1), (38, 1, 1), (149, 1, 1)),
-    3: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (8, 4, 2), (7, 5, 3), (16, 16, 1), (3, 1, 13), (32, 3, 2)),
+    3: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (8, 4, 2), (7, 5, 3), (16, 16, 1), (3, 1, 13), (32, 3, 2), (128, 2, 1)),
 }  # fmt: skip
 SUMS = 4
 # longjmp from stack to stack is what _FORTIFY_SOURCE takes for an attack.

@@ -406,6 +406,62 @@ class Regions(differential.Differential):
         notes["apart"] = "a loop over the threads"
         self.compare_forms(source, notes, ((1000, 0), (300, 1), (0, 2)))
 
+    def code(self, source, level, function):
+        """Returns the assembly of a function in the image for a level of the processor."""
+        c_file, _ = self.compile(source, "--target", "cpu:" + level)
+        with open(self.path("image.so"), "wb") as file:
+            file.write(support.Bundle(self, c_file, "k_bundle", "bundle%d.so" % len(os.listdir(self.folder))).images["cpu:" + level])
+        shown = subprocess.run(["objdump", "-d", self.path("image.so")], capture_output=True, text=True, check=True)
+        found = re.findall(r"<[^>]*%s[^>]*>:\n(.*?)\n\n" % function, shown.stdout + "\n", re.S)
+        self.assertTrue(found)
+        return "\n".join(found)
+
+    def test_branches_of_few_threads(self):
+        """A branch for one value of an index is executed only for the threads that take it."""
+        edges = "if (x == 0 && i > 0) s[y][0] = a[i - 1]; if (x + 1 == w && i < n) s[y][w + 1] = a[i + 1]; "
+        bodies = {
+            "halo": edges + "if (y == 0) s[33][x] = b[i]; if (y + 1 == blockDim.y) s[34][x] = b[i + 1]; MEET v = s[y][x] + s[33][x] - s[34][x];",
+            "thread": "if (y * w + x == m) s[35][1] = v; if (x == m / 2) s[35][2 + y] = a[i] / b[i]; MEET v -= s[35][1] + s[35][2 + y];",
+            "round": "for (int k = 0; k < (m & 3) + 2; k++) { %s MEET v = v / 2 + s[y][x] - s[y][x + 2]; MEET }" % edges,
+            "returns": "if (i >= n) return; %s MEET v = s[y][x];" % edges,
+            "shift": "if (m > 3 && m < 20 && x == 1u << m) s[36][y] = v; if (x - 3u == (m & 7)) s[36][y] = 2; MEET v = s[36][y];",
+            "shuffled": edges + "MEET v = rill_shuffle_xor(s[y][x], 1);",
+            "apart": "y2[i] = v; if (x == 5) y2[4096 + i * 3] = v / 3; if (x == 6) y2[4097 + i * 3] = y2[i] * 3;",
+            "either": "if (x == 0 || i == m) s[y][0] = a[i + 1]; if (x == 2) v = 3; MEET v += s[y][0];",
+        }
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y2) {\n  __shared__ float s[64][260];\n"
+        kernel += "  const int x = threadIdx.x, y = threadIdx.y + blockDim.y * threadIdx.z & 31, w = blockDim.x & 255;\n"
+        kernel += "  const int i = ((blockIdx.x * blockDim.z + threadIdx.z) * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;\n"
+        kernel += "  float v = b[i];\n  if (threadIdx.z == 0 && y < 32) s[y][x + 1] = a[i];\n  if (x < 64 && y == 0) s[33][x] = s[34][x] = s[35][x] = s[36][x] = 0;\n"
+        kernel += "  if (x < 2) s[y][x] = s[y][w + 1] = 1;\n  MEET\n  %s\n  y2[i] = v;\n}\n"
+        text = "".join(kernel % both for both in bodies.items()).replace("MEET", "__syncthreads();")
+        source = self.write("k.kernel.cu", "#include <rill/device/cuda_names.h>\n" + text)
+        self.compare_forms(source, dict.fromkeys(bodies, "loops between barriers"), ((40, 0), (100, 9), (300, 33)))
+        if support.X86 and shutil.which("objdump"):
+            self.assertNotRegex(self.code(source, "x86-64-v4", "halo[^>]*block"), "scatter")
+
+    def test_strips_wider_than_a_warp(self):
+        """A loop that depends on no warp is executed for more threads at once, if rows consist of so many."""
+        adds = "for (int k = 0; k < m; k++) s += a[k * n + i] * b[k];"
+        bodies = {
+            "column": adds,
+            "two": "float p = i; for (int k = 0; k < m; k++) { s += a[k * n + i]; p = p * b[k] - s; } s -= p;",
+            "doubles": "double d = i; for (int k = 0; k < m; k++) d = d / 2 + a[k * n + i]; s = d;",
+            "bits": "unsigned h = i; for (int k = 0; k < m; k++) h = h * 31 + (unsigned(i) << 7 | k) + unsigned(b[k] * 9 + 10); s = h >> 9;",
+            "numbers": "for (int k = 0; k < m; k++) s += a[k * n + i / 64] * (i %% 128);",
+            "guarded": "if (i >= n) return; " + adds,
+            "shared": "__shared__ float w[1024]; w[threadIdx.x] = b[i]; __syncthreads(); for (int k = 0; k < m; k++) s += a[k + i] * w[k & 31];",
+        }
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n"
+        kernel += "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float s = 0;\n  %s\n  y[blockIdx.x * blockDim.x + threadIdx.x] = s;\n}\n"
+        text = "".join(kernel % (name, body.replace("%%", "%")) for name, body in bodies.items())
+        source = self.write("k.kernel.cu", "#include <rill/device/cuda_names.h>\n" + text)
+        notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
+        notes["shared"] = "loops between barriers, inside its own loops, rows of 16 threads at a time"
+        self.compare_forms(source, notes, ((40, 3), (300, 17), (0, 2)))
+        if support.X86 and shutil.which("objdump"):
+            self.assertRegex(self.code(source, "x86-64-v4", "column[^>]*block"), r"\$0x7f\b")
+
     def test_loads_that_agree(self):
         """What all threads load from one place is the same for all, unless atomic or volatile accesses give them an order."""
         lock = "while (atomicCAS(&w[2], 0u, 1u) != 0u) {} %s atomicExch(&w[2], 0u); "
@@ -483,7 +539,7 @@ class Regions(differential.Differential):
         kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
         self.assertEqual({name: form if notes.get(name) else "" for name, form in self.forms.items()}, notes)
         a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
-        for block in (*SHAPES[:4], (256, 1, 1), (16, 16, 1), (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2)):
+        for block in (*SHAPES[:4], (256, 1, 1), (16, 16, 1), (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2), (128, 2, 1)):
             for n, m in sizes:
                 for name in notes:
                     results = []

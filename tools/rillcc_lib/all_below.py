@@ -80,16 +80,13 @@ class AllBelow:
         joined = [condition for condition in found if self.is_known_early(condition)]
         if len(joined) < 2 or not any(map(self.is_low, joined)):
             joined = []
+        together = self.build_before_threads(joined) if joined else None
         for block in self.c.order:
-            together = None
             for condition in self.c.instructions[block]:
                 if condition not in found:
                     continue
                 self.lib.PositionBuilderBefore(self.c.builder, condition)
-                if condition in joined:
-                    holds = together = together or self.build_together(joined)
-                else:
-                    holds = self.build_mostly(condition)
+                holds = together if condition in joined else self.build_mostly(condition)
                 if holds is not None:
                     self.note_condition(condition, holds)
 
@@ -104,9 +101,11 @@ class AllBelow:
             return True
         return self.m.opcode(value) in PURE and all(map(self.is_early, self.m.operands(value)))
 
-    def build_together(self, conditions):
-        """Builds a value that is true if each condition holds for all threads."""
+    def build_before_threads(self, conditions):
+        """Builds a value that is true if each condition holds for all threads, before the threads start, so that all
+        regions use one value and LLVM needs only one second loop for each."""
         copies = {}
+        self.lib.PositionBuilderBefore(self.c.builder, self.m.terminator(self.c.start))
 
         def here(value):
             if value not in self.c.block_of:
@@ -122,7 +121,9 @@ class AllBelow:
         together = self.build_mostly(conditions[0], here)
         for condition in conditions[1:]:
             together = self.build("And", together, self.build_mostly(condition, here))
-        return self.build("Freeze", together)  # a condition that is guarded by another one may be poison
+        together = self.build("Freeze", together)  # a condition that is guarded by another one may be poison
+        self.c.prologue |= set(self.m.instructions(self.c.start))
+        return together
 
     def note_condition(self, condition, holds):
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))

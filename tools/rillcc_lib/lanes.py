@@ -13,11 +13,13 @@ from . import llvm
 from .loops import Loops
 from .regions import BARRIER, SHUFFLES, SYNC_POINTS, require
 
-SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # defined in rill/device/host_regions.h
+SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
 
 
 class Lanes(Loops):
+    width = LANES  # threads for which the group of regions that is being added is executed at once (strips.py)
+
     def __init__(self, cutter):
         super().__init__(cutter)
         self.in_place = {}  # shuffle: the region that reads its result
@@ -180,9 +182,9 @@ class Lanes(Loops):
         stored = self.store(self.build("ShuffleVector", values, values, mask), place)
         lib.SetAlignment(stored, lib.ABISizeOfType(m.layout, kind))
 
-    def allocate_warp(self, kind, count=LANES):
+    def allocate_warp(self, kind):
         with self.in_front():
-            place = self.build("Alloca", self.lib.ArrayType2(kind, count))
+            place = self.build("Alloca", self.lib.ArrayType2(kind, self.width))
             self.lib.SetAlignment(place, 64)
         self.warp_arrays.add(place)
         return place

@@ -1,14 +1,14 @@
 """Emits a region as a loop over the threads of a block, row by row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
-from . import llvm
+from . import few, llvm
 from .all_below import SWAPPED
 from .interchange import SCATTERS
 from .ir import PURE
 from .regions import SYNC_POINTS, THREAD
-from .rows import ThreadLoop
+from .row_loops import ThreadLoop
 from .slots import MOST_THREADS, Slots
 
 INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE: llvm.SLT, llvm.NE: llvm.EQ, llvm.EQ: llvm.NE}
@@ -27,12 +27,17 @@ class Rows:
 class Few:
     """The threads that do something in a region in which all other threads do nothing."""
 
-    way: int  # the value of the branch condition for these threads
     index: str  # the name of the index that they compare
     predicate: int  # of the comparison
     limit: int  # compared with the index
-    every: Optional[tuple]  # (index, mask, number) of `index & mask == number`, or None
-    others: list  # uniform values that the other threads would compute
+    every: Optional[tuple] = None  # (index, mask, number) of `index & mask == number`, or None
+    offset: int = 0  # added to the index before it is compared
+    way: Optional[int] = None  # the value of the branch condition for these threads; None if it has this value only for some of them
+    others: list = field(default_factory=list)  # uniform values that the other threads would compute
+
+    def is_one(self):
+        """Returns whether the index must have one value: it may be the index of a thread or of a row."""
+        return self.predicate == llvm.EQ and not self.every
 
 
 class Loops(Slots):
@@ -62,9 +67,9 @@ class Loops(Slots):
             starts = self.place_of(first)
         else:
             end, starts = self.threads, [zero] * 4
-        few = region.few = self.find_few(region)
+        some = region.few = self.find_few(region)
         region.rows = Rows(rows, loop)
-        most = self.limit(region, few) if few else None
+        most = self.limit(region, some) if some else None
         self.branch(row)
         self.at_end(row)
         t, x, y, z = [self.build("Phi", m.i32) for _ in range(4)]
@@ -75,15 +80,25 @@ class Loops(Slots):
         wide_base = self.build("ZExt", base, m.i64)
         row_end = self.new_block("region%d.row_end" % region.number)
         first_x, step = x, 1
-        if few:
-            first_x, step = self.first(few, x, t)
-            if most is not None:
-                if few.index == "rill_ir_thread":
+        if some:
+            first_x, step = self.first(some, x, t)
+            if some.index in THREAD[1:3]:
+                is_inside = self.build("ICmp", llvm.EQ, (x, y, z)[THREAD.index(some.index)], most)
+            elif some.is_one():
+                away = self.build("Sub", most, x if some.index == "rill_ir_thread_x" else t)
+                is_inside = self.build("ICmp", llvm.ULT, away, count)
+                first_x = self.build("Add", x, away)
+                stop = self.build("Add", first_x, m.number(1))
+            else:
+                if most is not None and some.index == "rill_ir_thread":
                     reached = self.build("Sub", self.build("Select", self.build("ICmp", llvm.ULT, most, t), t, most), t)
                     most = self.build("Add", x, reached)
-                stop = self.build("Select", self.build("ICmp", llvm.ULT, stop, most), stop, most)
-            self.branch_if(self.build("ICmp", llvm.ULT, first_x, stop), loop, row_end)
-            self.lib.SetOperand(m.terminator(region.entry), 0, m.number(few.way, m.i1))
+                if most is not None:
+                    stop = self.build("Select", self.build("ICmp", llvm.ULT, stop, most), stop, most)
+                is_inside = self.build("ICmp", llvm.ULT, first_x, stop)
+            self.branch_if(is_inside, loop, row_end)
+            if some.way is not None:
+                self.lib.SetOperand(m.terminator(region.entry), 0, m.number(some.way, m.i1))
         else:
             self.branch(loop)
         self.at_end(loop)
@@ -95,7 +110,7 @@ class Loops(Slots):
         self.at_end(region.latch)
         following = self.nowrap(self.build("Add", own_x, m.number(step)))
         again = self.branch_if(self.build("ICmp", llvm.ULT, following, stop), loop, row_end)
-        self.mark_loop(again, few)
+        self.mark_loop(again, some)
         self.at_end(row_end)
         next_t = self.nowrap(self.build("Add", t, count))
         next_y = self.nowrap(self.build("Add", y, m.number(1)))
@@ -109,7 +124,7 @@ class Loops(Slots):
         for phi, start, following_value in zip((t, x, y, z), starts, (next_t, zero, next_y, next_z)):
             self.lib.AddIncoming(phi, llvm.array([start, following_value]), llvm.array([rows, row_end]), 2)
         self.lib.AddIncoming(own_x, llvm.array([first_x, following]), llvm.array([row, region.latch]), 2)
-        if step == 1:
+        if step == 1 and not (some and some.is_one()):
             self.thread_loops.append(ThreadLoop(loop, region.latch, own_x))
         if after != region.tail:
             self.at_end(after)
@@ -123,33 +138,19 @@ class Loops(Slots):
         return [first, self.build("URem", first, size_x), self.build("URem", line, size_y), self.build("UDiv", line, size_y)]
 
     def find_few(self, region):
-        """Returns which threads do something in a region that consists only of `if (threadIdx.x < e)` with a uniform e,
-        or `if (threadIdx.x % 32 == e)` with constants. Returns None for any other region."""
+        """Returns which threads do something in a region that consists only of an `if` with one of these conditions, or a
+        conjunction that contains one: `threadIdx.x < e` or `threadIdx.x == e` with a uniform e, or `threadIdx.x % 32 == e`
+        with constants. Returns None for any other region."""
         c, lib = self.c, self.lib
         entry, end = region.entry, self.m.terminator(region.entry)
         if not region.uniform or (region.ends and region.exits) or not region.is_static():
             return None
         if len(c.successors[entry]) != 2 or self.m.opcode(end) != llvm.BR:
             return None
-        condition = lib.GetCondition(end)
-        if not lib.IsAInstruction(condition) or self.m.opcode(condition) != llvm.ICMP:
-            return None
-        index, limit = self.m.operands(condition)
-        predicate = lib.GetICmpPredicate(condition)
-        every = self.find_every(index, limit)
-        if not every:
-            if not self.is_index(index):
-                index, limit, predicate = limit, index, SWAPPED.get(predicate)
-            if not self.is_index(index) or not self.is_early(region, limit):
-                return None
         yes, no = self.m.successors(entry)
-        way = 1
-        if self.idle(region, yes) is not None:
-            yes, no, way, predicate = no, yes, 0, INVERTED.get(predicate)
-        if predicate == llvm.EQ and self.m.constant(limit) == 0 and not every:
-            predicate, limit = llvm.ULT, self.m.number(1)
-        idle = self.idle(region, no)
-        if predicate not in ((llvm.EQ,) if every else (llvm.ULT, llvm.SLT)) or idle is None:
+        way = int(self.idle(region, yes) is None)
+        idle = self.idle(region, no if way else yes)
+        if idle is None:
             return None
         for i in c.instructions[entry][:-1]:
             if i in self.cut_phis or self.stays_inside(i, region) or self.is_never_kept(i):
@@ -160,8 +161,34 @@ class Loops(Slots):
                 idle.append(i)
             else:
                 return None
-        others = [i for i in idle if not (self.stays_inside(i, region) or self.is_never_kept(i))]
-        return Few(way, c.marker(index), predicate, limit, every, others)
+        parts = few.conjuncts(self.m, lib.GetCondition(end), bool(way))
+        found = next(filter(None, (self.find_threads(region, *part) for part in parts)), None)
+        if found:
+            found.way = way if len(parts) == 1 else None
+            found.others = [i for i in idle if not (self.stays_inside(i, region) or self.is_never_kept(i))]
+        return found
+
+    def find_threads(self, region, condition, holds):
+        """Returns the threads for which a condition has the value `holds`; None if the condition has another form."""
+        m, lib = self.m, self.lib
+        if not m.is_binary(condition, llvm.ICMP):
+            return None
+        index, limit = m.operands(condition)
+        predicate = lib.GetICmpPredicate(condition)
+        predicate = predicate if holds else INVERTED[predicate]
+        every = self.find_every(index, limit) if predicate == llvm.EQ else None
+        if every:
+            return Few(every[0], predicate, limit, every)
+        one = few.one_index(m, condition, holds, self.c.marker)
+        if one and self.is_early(region, one.number):
+            if m.constant(one.number) == 0 and one.offset == 0 and one.index not in THREAD[1:3]:
+                return Few(one.index, llvm.ULT, m.number(1))
+            return None if self.c.has_warp_functions() else Few(one.index, llvm.EQ, one.number, offset=one.offset)
+        if not self.is_index(index):
+            index, limit, predicate = limit, index, SWAPPED[predicate]
+        if not self.is_index(index) or not self.is_early(region, limit) or predicate not in (llvm.ULT, llvm.SLT):
+            return None
+        return Few(self.c.marker(index), predicate, limit)
 
     def is_index(self, value):
         """Returns whether a value is threadIdx.x or the number of the thread in its block."""
@@ -177,12 +204,12 @@ class Loops(Slots):
         index = self.lib.GetOperand(masked, 0)
         return (self.c.marker(index), mask, equals) if self.is_index(index) else None
 
-    def first(self, few, x, t):
+    def first(self, some, x, t):
         """Returns the first index in a row that begins at x for which the thread does something, and the distance to
         the next such index."""
-        if not few.every:
+        if not some.every:
             return x, 1
-        name, mask, equals = few.every
+        name, mask, equals = some.every
         index = x if name == "rill_ir_thread_x" else t
         away = self.build("And", self.build("Sub", self.m.number(equals), index), self.m.number(mask))
         return self.build("Add", x, away), mask + 1
@@ -244,15 +271,19 @@ class Loops(Slots):
             self.lib.SetOperand(copy, i, operand)
         return copy
 
-    def limit(self, region, few):
-        """Builds the index below which threads are active, at the builder's position; returns None if there is no such
-        limit. Also stores the values that the other threads would compute."""
-        for other in few.others:
+    def limit(self, region, some):
+        """Builds the index below which threads are active, or the index of the only active thread, at the builder's
+        position; returns None if there is no such index. Also stores the values that the other threads would compute."""
+        for other in some.others:
             self.store_value(self.early(region, other), self.slot(other)[0])
-        if few.every:
+        if some.every:
             return None
-        value = self.early(region, few.limit)
-        if few.predicate == llvm.SLT:
+        value = self.early(region, some.limit)
+        if some.way is None:  # another part of the condition may guard this one, which may then be poison
+            value = self.build("Freeze", value)
+        if some.offset:
+            value = self.build("Sub", value, self.m.number(some.offset))
+        if some.predicate == llvm.SLT:
             zero = self.m.number(0)
             value = self.build("Select", self.build("ICmp", llvm.SLT, value, zero), zero, value)
         return value
@@ -264,14 +295,14 @@ class Loops(Slots):
             self.lib.SetNSW(sum_, 1)
         return sum_
 
-    def mark_loop(self, branch, few):
+    def mark_loop(self, branch, some):
         """Limits interleaving, because rows are short: with more than one vector in each iteration, most of a row would
         be left to the remainder loop. Kernels that use only the x index may have two vectors. A loop over few threads is
         not unrolled: if LLVM finds that its trip count is constant, it then still vectorizes it."""
         hints = []
         if self.c.sync_points:
             hints = [self.hint("interleave.count", self.number_hint(2 if self.is_flat else 1))]
-            if few and not few.every and self.m.constant(few.limit) is None:
+            if some and not some.every and self.m.constant(some.limit) is None:
                 hints.append(self.hint("unroll.disable"))
         self.hint_loop(branch, *hints)
 

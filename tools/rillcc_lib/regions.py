@@ -23,7 +23,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import all_below, flow, llvm, tails, whole_warps
+from . import all_below, few, flow, llvm, tails, whole_warps
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for; the numbers are in rill/device/host_regions.h
@@ -58,6 +58,7 @@ SYNC_POINTS = {
     "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
     LOCKSTEP: SyncPoint(WARP_ANY),
     INTERCHANGE: SyncPoint(FREE),
+    few.MARKER: SyncPoint(FREE),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
     "rill_ir_reduce32": SyncPoint(WARP, "rill_sched_reduce32", 2),
@@ -149,13 +150,16 @@ class Finder:
             self.leaving.append(block)
         self.read()
         self.find_uniform()
+        few.drop_unfit(self)
+        self.read()
+        self.find_uniform()
         self.split_edges()
         self.read()
         self.find_uniform()
         self.find_regions()
         free = [self.is_free(block) for block in self.sync_points]
         counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
-        self.inside = any(free)  # whether loops are interchanged
+        self.inside = INTERCHANGE in map(self.marker, self.sync_points.values())  # whether loops are interchanged
         # Whether threads wait for each other. Barriers that only count the threads inside a border are ignored.
         self.synchronizes = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))
 
@@ -221,6 +225,9 @@ class Finder:
             for block in bad:
                 self.lib.InstructionEraseFromParent(self.sync_points.pop(block))
             self.read()
+
+    def has_warp_functions(self):
+        return any(SYNC_POINTS[self.marker(call)].waits in (WARP, WARP_ANY) for call in self.sync_points.values())
 
     def is_free(self, block):
         """Returns whether a block ends in a cut at which no thread waits."""

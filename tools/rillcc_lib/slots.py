@@ -312,7 +312,8 @@ class Slots:
 
     def cost(self, value, seen):
         """Returns the number of instructions that compute a value again. The number is larger than the limit if this is
-        impossible."""
+        impossible. A uniform operand of a value that differs between threads counts as one instruction, because it may
+        be kept once."""
         c = self.c
         if value in c.prologue:
             return 1 if value in c.varying else 0
@@ -321,7 +322,9 @@ class Slots:
         if not self.repeats(value):
             return MOST_REMATERIALIZED + 1 if value in c.varying else 0
         seen.add(value)
-        return 1 + sum(self.cost(operand, seen) for operand in self.m.operands(value))
+        most = 1 if value in c.varying else MOST_REMATERIALIZED + 1
+        costs = ((operand, self.cost(operand, seen)) for operand in self.m.operands(value))
+        return 1 + sum(cost if operand in c.varying else min(most, cost) for operand, cost in costs)
 
     def allocate_array(self, kind, alignment=0, spare=0):
         self.padding += 2 * max(64, alignment) + 2 * spare * self.lib.ABISizeOfType(self.m.layout, kind)

@@ -16,6 +16,7 @@ from . import (
     bounds,
     conversions,
     divisions,
+    few,
     interchange,
     ir,
     llvm,
@@ -43,7 +44,8 @@ MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos a
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 COUNTS = "rill_sched_count"  # borders.py may need this helper later
 # These passes precede the cut. They inline functions, turn variables into registers and unroll small loops.
-PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
+PREPARE = "always-inline,globaldce,default<O1>"
+FINISH = "function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
 
 @dataclass
@@ -120,6 +122,10 @@ class Rewriter:
         if not unroll:
             self.remove_loop_hints()
         m.run_passes(PREPARE, unroll)
+        warp_functions = {name for name, point in regions.SYNC_POINTS.items() if point.waits in (regions.WARP, regions.WARP_ANY)}
+        for entry in self.entries():
+            few.Marks(m, entry.run_block, set(regions.SYNC_POINTS) - warp_functions, warp_functions).add()
+        m.run_passes(FINISH, unroll)
         sums.restore(m)
         small_vectors.split(m)
         atomics.mark(m)
@@ -417,10 +423,10 @@ class Rewriter:
         if (finder.synchronizes or finder.inside) and not writer.needs_next:
             self.usual.note(kernel, finder.size, writer.is_flat)
 
-    def interchanged(self, entry):
-        """Returns the cuts in a kernel's interchanged loops."""
-        marker = self.m.function(regions.INTERCHANGE)
-        calls = self.m.users(marker) if marker else []
+    def optional_cuts(self, entry):
+        """Returns the cuts of a kernel at which no thread waits."""
+        markers = filter(None, map(self.m.function, (regions.INTERCHANGE, few.MARKER)))
+        calls = [call for marker in markers for call in self.m.users(marker)]
         return [i for i in calls if self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(i)) in entry.versions]
 
     def rewrite(self, refused, as_written):
@@ -437,7 +443,7 @@ class Rewriter:
                     self.remove(function)
                 notes[entry.name] = "fibers: %s" % refused[entry.name]
                 continue
-            cuts = self.interchanged(entry)
+            cuts = self.optional_cuts(entry)
             if entry.name in as_written:
                 for cut in cuts:
                     self.lib.InstructionEraseFromParent(cut)

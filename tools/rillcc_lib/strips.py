@@ -17,12 +17,13 @@ from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
 from .regions import WARP, WARP_ANY, require
-from .rows import FLOATS, ThreadLoop
+from .row_loops import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
-ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
+WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
+MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
+ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
-STRIP_BYTES = 1024  # of the values that a strip keeps between regions: half of the vector registers of AVX-512
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
@@ -30,7 +31,7 @@ QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM:
 class Group:
     regions: list  # the group is entered at the first one
     following: dict = field(default_factory=dict)  # maps a region to the region that begins with the warp function after it
-    about_warps: bool = False  # computes the number of a warp or of a lane
+    is_wide: bool = False  # whether there is a version that executes the group for more threads than a warp at once
 
     def head(self):
         return self.regions[0]
@@ -51,8 +52,8 @@ class Strips(Lanes):
             inside = self.find_inside(region, graph, taken)
             following = {r: r.exits[0] for r in inside if r.exits and self.is_linked(r, r.exits[0]) and r.exits[0] in inside}
             group = Group([region, *(r for r in order if r in inside and r is not region)], following)
-            group.about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
             if self.has_loop(group) or any(r.sync in self.sources for r in inside):
+                group.is_wide = self.may_be_wide(group)
                 self.groups.append(group)
                 taken |= inside
 
@@ -65,7 +66,14 @@ class Strips(Lanes):
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
-        return any(group.about_warps or not self.stores(r) for r in loops)
+        about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
+        return any(about_warps or not self.stores(r) for r in loops)
+
+    def may_be_wide(self, group):
+        """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""
+        warps = any(r.sync in self.sources or self.is_link(r) or (r.few and r.few.every) for r in group.regions)
+        values = (i for r in group.regions for i in self.region_instructions(r) if i in self.c.varying and self.is_about_warps(i))
+        return not (self.needs_next or self.c.has_borders or warps or any(map(self.c.depends_only_on_index, values)))
 
     def region_instructions(self, region):
         return [i for block in region.blocks for i in self.c.instructions[block]]
@@ -143,7 +151,7 @@ class Strips(Lanes):
         if region.scalar or not region.is_static() or (region.ends and region.exits):
             return False
         few = region.few
-        if few and few.every and few.every[1] != LANES - 1:
+        if few and (few.is_one() or (few.every and few.every[1] != LANES - 1)):
             return False
         if few and (few.others or (not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS)):
             return False
@@ -165,15 +173,29 @@ class Strips(Lanes):
         # This precedes find_own(), because it uses slots that other groups share.
         heads = [self.add_general(group) for group in self.groups]
         for group, (choice, general) in zip(self.groups, heads):
-            loops = [r for r in group.regions if not r.scalar]
-            blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
-            widths = self.widths(group, set().union(*blocks.values()))
-            choices = [choice, *(self.new_block("") for _ in widths[1:])]
-            for self.width, before, after in zip(widths, choices, [*choices[1:], general]):
-                self.add_group(group, blocks, before, after, graph)
+            blocks = self.loop_blocks(group, graph)
+            wide = self.wide_width(group, set().union(*blocks.values()))
+            warps = choice
+            if wide:
+                warps, self.width = self.new_block(""), wide
+                self.add_group(group, choice, warps, graph, blocks)
+                self.width = LANES
+            self.add_group(group, warps, general, graph, blocks)
         for slot, blocks, others in self.owners:
             used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
             require(others.issuperset(used), "only one group of regions uses a warp's own values")
+
+    def loop_blocks(self, group, graph):
+        """Returns the blocks of the loop over the threads for each region of a group that has such a loop."""
+        loops = [r for r in group.regions if not r.scalar]
+        return {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+
+    def wide_width(self, group, blocks):
+        """Returns for how many threads a group is executed at once in blocks whose rows consist of so many threads, so that
+        the threads' values still fit into registers; None if this is a warp."""
+        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(group, blocks))
+        width = min(WIDEST, MOST_OWN // max(size, 1))
+        return 1 << (width.bit_length() - 1) if group.is_wide and width >= 2 * LANES else None
 
     def add_general(self, group):
         """Makes the block that selects a version of a group. Returns this block and the first block of the general
@@ -195,21 +217,9 @@ class Strips(Lanes):
         self.branch(first.rows.rows)
         return first.head, general
 
-    def widths(self, group, blocks):
-        """Returns how many threads each version of a group executes at once, starting with the widest version. Without
-        warp functions, a strip may be wider than a warp: the threads of an interchanged loop then read more adjacent
-        elements before they all advance, often by a whole row."""
-        acts = any(r.few or r.sync in self.sources or self.acts.get(r.sync) for r in group.regions)
-        plain = not (group.following or group.about_warps or self.needs_next or acts)
-        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(blocks, group))
-        width = LANES
-        while plain and size and 2 * width * size <= STRIP_BYTES:
-            width *= 2
-        return [width, LANES] if width > LANES else [LANES]
-
-    def add_group(self, group, blocks, choice, general, graph):
-        """Adds a loop over warps, or wider strips, in front of a group's regions. Blocks use it if their rows consist of
-        whole strips, and if in each warp either all threads have ended or none has."""
+    def add_group(self, group, choice, general, graph, blocks):
+        """Adds a loop over warps, or over strips of another width, in front of a group's regions. Blocks use it if their
+        rows consist of whole warps, and if in each warp either all threads have ended or none has."""
         m, lib = self.m, self.lib
         size_x, size_y, _ = self.c.size
         loops = list(blocks)
@@ -308,24 +318,26 @@ class Strips(Lanes):
 
     def find_own(self, blocks, group):
         """Finds the slots that only this group uses. An array for one warp replaces such a slot, and LLVM keeps it in
-        registers. The slots of phis at the group's entry are excluded, because their values are stored outside the
-        group."""
+        registers."""
         self.own.clear()
-        for slot, kind, others in list(self.own_slots(blocks, group)):
-            self.own[slot] = (self.allocate_warp(kind, self.width), kind)
+        for slot, kind, others in self.own_slots(group, blocks):
+            self.own[slot] = (self.allocate_warp(kind), kind)
             self.owners.append((slot, blocks, others))
 
-    def own_slots(self, blocks, group):
-        """Yields these slots with their types and the shuffles that use them."""
+    def own_slots(self, group, blocks):
+        """Returns (slot, type of an element, other instructions that use it) for the slots that only this group uses. The
+        slots of phis at the group's entry are excluded, because their values are stored outside the group."""
         # The group itself performs these shuffles. A shuffle before a region that is executed once is performed for the
         # whole block.
         shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
         others = {call for shuffle in shuffles for call in self.acted.get(shuffle, ())}
+        found = {}
         for value, (slot, kind, each) in self.slots.items():
             if not each or self.cut_phis.get(value) is group.head():
                 continue
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
-                yield slot, kind, others
+                found[slot] = kind
+        return [(slot, kind, others) for slot, kind in found.items()]
 
     def seen_of(self, group):
         """Returns the name of an index and an exclusive upper bound if, in this group, only threads whose index is
@@ -363,7 +375,7 @@ class Strips(Lanes):
         if few and not few.every:
             count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
             some = self.build("ICmp", llvm.SGT, count, m.number(0))
-            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(LANES)), count, m.number(LANES))
+            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(self.width)), count, m.number(self.width))
             self.branch_if(some, copies[rows.loop], after)
         else:
             self.branch(copies[rows.loop])
@@ -429,7 +441,7 @@ class Strips(Lanes):
             used = {m.operands(i)[0] for b in blocks for i in m.instructions(b) if m.opcode(i) == llvm.GEP}
             for slot, (_, kind) in self.own.items():
                 if slot in used and self.lib.GetTypeKind(kind) in NUMBERS:
-                    own[slot] = self.allocate_warp(kind, self.width), kind
+                    own[slot] = self.allocate_warp(kind), kind
                     self.copy_warp(self.own[slot], own[slot])
         return own
 
@@ -457,7 +469,7 @@ class Strips(Lanes):
         if not first:
             return None
         if opcode == llvm.AND:
-            first = self.build("And", first, m.number(number & ~(LANES - 1), kind))
+            first = self.build("And", first, m.number(number & ~(self.width - 1), kind))
         elif opcode != llvm.ADD:
             first = self.build(QUOTIENTS[opcode], first, by)
         if opcode in (llvm.ADD, llvm.AND, llvm.UREM):
@@ -512,8 +524,10 @@ class Strips(Lanes):
         """Returns whether a quotient or remainder by this number is the same for all lanes of a warp, or the sum of
         such a value and the lane."""
         if opcode == llvm.AND:
-            return number % LANES == LANES - 1
-        return number >= 5 if opcode in (llvm.LSHR, llvm.ASHR) else number > 0 and number % LANES == 0
+            return number % self.width == self.width - 1
+        if opcode in (llvm.LSHR, llvm.ASHR):
+            number = 1 << min(number, 16)
+        return number > 0 and number % self.width == 0
 
     def first_of_warp(self, region, value, place):
         """Builds the value for the first lane of the warp, if it is a multiple of 32 there and grows by one with each
@@ -537,10 +551,10 @@ class Strips(Lanes):
         if value == self.c.size[0]:
             return True
         if not self.lib.IsAInstruction(value):
-            return (self.m.constant(value) or 0) % LANES == 0 and bool(self.lib.IsAConstantInt(value))
+            return (self.m.constant(value) or 0) % self.width == 0 and bool(self.lib.IsAConstantInt(value))
         opcode, operands = self.m.opcode(value), self.m.operands(value)
         if opcode in (llvm.ADD, llvm.SUB):
             return all(map(self.is_of_warps, operands))
         if opcode == llvm.SHL and self.m.constant(operands[1]) is not None:
-            return self.m.constant(operands[1]) >= 5 or self.is_of_warps(operands[0])
+            return (1 << min(self.m.constant(operands[1]), 16)) % self.width == 0 or self.is_of_warps(operands[0])
         return (opcode == llvm.MUL or opcode in (llvm.ZEXT, llvm.SEXT)) and any(map(self.is_of_warps, operands))
