@@ -104,9 +104,11 @@ static rill_launch grid(int x, int y, int z, int block_x, int block_y) {
     return (size_t)(results);                              \
   }
 #ifdef SHAPES_WITHOUT_BARRIERS
+#define OPTIONS "sr:"
 #define BY_BARRIERS(name) NULL
 #define LAUNCH_BARRIERS(name, launch, arguments)
 #else
+#define OPTIONS "sbr:"
 #define BY_BARRIERS(name) run_barriers_##name
 #define LAUNCH_BARRIERS(name, launch, arguments) LAUNCH(barriers_##name, ARGS(launch), ARGS(arguments))
 #endif
@@ -402,7 +404,7 @@ static bool is_chosen(const char *name, char **prefixes) {
 int main(int count, char **arguments) {
   bool small = false, barriers = false, good = true;
   int rounds = 10;
-  for (int option = 0; (option = getopt(count, arguments, "sbr:")) != -1;) {
+  for (int option = 0; (option = getopt(count, arguments, OPTIONS)) != -1;) {
     if (option == 's') small = true;
     else if (option == 'b') barriers = true;
     else if (option == 'r') rounds = atoi(optarg);
