@@ -111,8 +111,8 @@ suite() { set_up "$1" "$2" "$3" "${@:5}" && ninja -C "$work/$1" all meson-benchm
 few() {
   local targets names
   set_up "$1" "$2" "$3" "${@:5}" || return
-  mapfile -d '' -t targets < <(.ci/pick targets "$work/$1" "$4")
-  mapfile -d '' -t names < <(.ci/pick names "$work/$1" "$4")
+  mapfile -d '' -t targets < <(tests/pick.py targets "$work/$1" "$4")
+  mapfile -d '' -t names < <(tests/pick.py names "$work/$1" "$4")
   [ ${#names[@]} != 0 ] || { echo "no test matches $4"; return 1; }
   ninja -C "$work/$1" "${targets[@]}" && run_tests "$1" "${names[@]}"
 }

@@ -13,7 +13,9 @@
 #include "shapes_team.h"
 
 #include "shapes.rill.h"
+#ifndef SHAPES_WITHOUT_BARRIERS /* compiling them takes as long as all else */
 #include "shapes_barriers.rill.h"
+#endif
 
 #include <getopt.h>
 #include <math.h>
@@ -101,12 +103,21 @@ static rill_launch grid(int x, int y, int z, int block_x, int block_y) {
     NAMES(d);                                              \
     return (size_t)(results);                              \
   }
+#ifdef SHAPES_WITHOUT_BARRIERS
+#define OPTIONS "sr:"
+#define BY_BARRIERS(name) NULL
+#define LAUNCH_BARRIERS(name, launch, arguments)
+#else
+#define OPTIONS "sbr:"
+#define BY_BARRIERS(name) run_barriers_##name
+#define LAUNCH_BARRIERS(name, launch, arguments) LAUNCH(barriers_##name, ARGS(launch), ARGS(arguments))
+#endif
 #define SHAPE(name, small_n, n_, k_, type, results, tolerance, launch, arguments) \
   LAUNCH(name, ARGS(launch), ARGS(arguments))                                     \
   COUNT(name, results)
 #define LOOP(name, small_n, n_, k_, type, results, tolerance, launch, arguments) \
   LAUNCH(name, ARGS(launch), ARGS(arguments))                                    \
-  LAUNCH(barriers_##name, ARGS(launch), ARGS(arguments))                         \
+  LAUNCH_BARRIERS(name, ARGS(launch), ARGS(arguments))                           \
   COUNT(name, results)
 #include "shapes.def"
 #undef SHAPE
@@ -142,7 +153,7 @@ static const struct shape shapes[] = {
     TYPE_##type,                                                               \
     count_##name,                                                              \
     tolerance,                                                                 \
-    { run_##name, run_barriers_##name },                                       \
+    { run_##name, BY_BARRIERS(name) },                                         \
     { BY_GCC(name), BY_CLANG(name) } },
 #include "shapes.def"
 };
@@ -393,7 +404,7 @@ static bool is_chosen(const char *name, char **prefixes) {
 int main(int count, char **arguments) {
   bool small = false, barriers = false, good = true;
   int rounds = 10;
-  for (int option = 0; (option = getopt(count, arguments, "sbr:")) != -1;) {
+  for (int option = 0; (option = getopt(count, arguments, OPTIONS)) != -1;) {
     if (option == 's') small = true;
     else if (option == 'b') barriers = true;
     else if (option == 'r') rounds = atoi(optarg);

@@ -354,7 +354,17 @@ class Toolchain:
         """Returns the options of HIP_FLAGS that the compiler knows."""
         command = [self.hipcc or self.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib"]
         command += ["-nogpuinc", "-fsyntax-only", os.devnull]
-        known = [flags for flags in HIP_FLAGS if self.execute(command + flags).returncode == 0]
+        known = list(HIP_FLAGS)
+        while known:
+            done = self.execute(command + [flag for flags in known for flag in flags])
+            if done.returncode == 0:
+                break
+            # The driver names every option that it does not know; one run for each option would take longer.
+            named = [flags for flags in known if flags[-1].partition("=")[0] in done.stderr]
+            if not named:
+                known = [flags for flags in known if self.execute(command + flags).returncode == 0]
+                break
+            known = [flags for flags in known if flags not in named]
         return [flag for flags in known for flag in flags]
 
     def clc_flags(self, version):

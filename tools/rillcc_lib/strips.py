@@ -22,7 +22,7 @@ from .slots import MOST_THREADS
 
 WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
 MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
-ENDED = 0xFFFF  # of rill/device/host_schedule.h
+ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
