@@ -13,16 +13,19 @@ struct track;
 struct rill__trace_item {
   struct rill__trace_item *next, *outer;
   struct track *track; /* valid until it has been added to the track */
-  /* start is NULL if the operation follows the one before it, is a point, or `ran` */
+  /* start is NULL if the operation follows the one before it, is a record, or `ran`; end is NULL for a record, if
+   * `ran`, and for a wait that ends when the record of its arrow is reached */
   struct rill__event *start, *end;
   uint64_t base;
   uint64_t submitted; /* in the time of the trace */
   uint64_t trace;     /* number of the trace; an operation that completes late is not written to the next trace */
   uint64_t arrow;     /* for a record, the arrow that begins here; for a wait, the arrow that ends here; 0 if none */
+  uint64_t before;    /* number of submissions to the stream before this one */
   uint64_t ran_until; /* if `ran`: the operation ran from `submitted` until then */
   const char *name;   /* for a kernel, its lasting name, or NULL if the label contains the name; for a note, its name */
   uint32_t kind;      /* enum rill__observed_kind */
   bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
+  bool exact;          /* at its submission, all work of the stream was in the track or complete */
   bool null_stream, pageable;
   _Atomic bool open; /* a note that has not ended */
   bool nested;       /* a note that began while another note of the stream was open */
