@@ -45,15 +45,15 @@ uint64_t rill__arrow_find(struct rill__event *event, bool *exact) {
 }
 
 /* Returns a copy of the arrow's time; all zero if it has been replaced. */
-static struct arrow_time time_of(uint64_t arrow) {
+static struct arrow_time time_of_arrow(uint64_t arrow) {
   pthread_mutex_lock(&arrows_lock);
   const struct arrow_time time = times[arrow % TIMES];
   pthread_mutex_unlock(&arrows_lock);
   return time.arrow == arrow ? time : (struct arrow_time){ 0, 0, 0 };
 }
 
-uint64_t rill__arrow_stream(uint64_t arrow) { return time_of(arrow).stream; }
-uint64_t rill__arrow_when(uint64_t arrow) { return time_of(arrow).ns; }
+uint64_t rill__arrow_stream(uint64_t arrow) { return time_of_arrow(arrow).stream; }
+uint64_t rill__arrow_when(uint64_t arrow) { return time_of_arrow(arrow).ns; }
 
 void rill__arrow_reached(uint64_t arrow, uint64_t ns) {
   pthread_mutex_lock(&arrows_lock);

@@ -89,14 +89,6 @@ static struct track *track_of(const struct rill__stream *stream) {
   return track;
 }
 
-/* Begins to move a record to the cache of the submitting thread: the thread that wrote the last operation in it runs on
- * another processor. */
-static void prefetch_item(const struct rill__trace_item *item) {
-  enum { LINE_BYTES = 64 };
-  for (size_t at = 0; item != NULL && at < sizeof *item; at += LINE_BYTES)
-    __builtin_prefetch((const char *)item + at, 1);
-}
-
 /* Returns a record; NULL if memory ran out or the limit of pending operations is reached. */
 static struct rill__trace_item *take_item(void) {
   if (atomic_load_explicit(&pending, memory_order_relaxed) >= MAX_PENDING) return NULL;
@@ -104,7 +96,7 @@ static struct rill__trace_item *take_item(void) {
   struct rill__trace_item *const item = free_items;
   if (item == NULL) return NULL;
   free_items = item->next;
-  prefetch_item(free_items); /* for the next operation */
+  rill__trace_item_cache(free_items); /* for the next operation */
   atomic_fetch_add_explicit(&pending, 1, memory_order_relaxed);
   item->next = item->outer = NULL;
   item->start = item->end = NULL;
@@ -338,7 +330,8 @@ static size_t list_items(struct track *track, struct rill__trace_item *items[BAT
   pthread_mutex_unlock(&tracks_lock);
   while (count < there && blocked_by(item) == 0) {
     items[count++] = item;
-    if (count < there) prefetch_item(item = item->next); /* a thread may be linking another operation to the last one */
+    if (count < there)
+      rill__trace_item_cache(item = item->next); /* a thread may be linking another operation to the last one */
   }
   return count;
 }
