@@ -1,9 +1,9 @@
 /* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
  * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
- * formats and writes them, and passes the file to the system.  It asks the driver for times, which slows down threads
- * that submit to the same device, so it starts at a tick at which no call has ended since the last one, if half of the
- * records are in use, or after LATE_TICKS.  A process that is killed loses the records of that time.
+ * formats and writes them, and passes the file to the system.  It queries the driver for times, which slows down
+ * threads that submit to the same device, so it starts at a tick at which no call has ended since the last one, if half
+ * of the records are in use, or after LATE_TICKS.  A process that is killed loses the records of that time.
  *
  * Invariants
  * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has
@@ -232,11 +232,12 @@ static void add_call(const struct call *call) {
 
 static rill_status begin_observed(struct rill__observed *what) {
   if (nesting < DEPTH) {
+    const bool operation = what->stream != NULL && what->kind <= RILL__OBSERVED_UPLOAD;
     struct begun mine = { 0, NULL };
     rill__errors_suspend();
-    const uint64_t base = what->stream != NULL ? rill__trace_base(what->device) : 0; /* the first one takes long */
+    const uint64_t base = operation ? rill__trace_base(what->device) : 0; /* the first one takes long */
     mine.ns = rill__trace_now();
-    if (what->stream != NULL) mine.item = rill__trace_begin(what, base, mine.ns);
+    if (operation) mine.item = rill__trace_begin(what, base, mine.ns);
     rill__errors_resume();
     begun[nesting] = mine;
   }

@@ -207,7 +207,7 @@ static void give_up(struct starting *starting) {
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now) {
   struct starting starting;
   struct rill__stream *const stream = what->stream;
-  if (what->kind > RILL__OBSERVED_UPLOAD || !start_in_track(stream, &starting)) return NULL;
+  if (!start_in_track(stream, &starting)) return NULL;
   struct rill__trace_item *const item = starting.item;
   item->track = starting.track;
   item->base = base;
@@ -312,10 +312,10 @@ static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count
 }
 
 /* An operation may not be writable yet although it is complete: a note that has not ended, and a wait whose record has
- * not been written.  Returns that record's arrow, NOTE, or 0. */
-enum { NOTE = 1 }; /* smaller than any arrow */
+ * not been written.  Returns that record's arrow, BY_NOTE, or 0. */
+enum { BY_NOTE = 1 }; /* smaller than any arrow */
 static uint64_t blocked_by(const struct rill__trace_item *item) {
-  if (atomic_load(&item->open)) return NOTE;
+  if (atomic_load(&item->open)) return BY_NOTE;
   const bool derived = item->kind == RILL__OBSERVED_WAIT && item->end == NULL && item->trace == rill__trace_number();
   return derived && rill__arrow_stream(item->arrow) != 0 ? item->arrow : 0;
 }
@@ -412,7 +412,7 @@ static uint64_t harvest_stream(uint64_t stream, bool wait, bool *wrote) {
  * wait that blocks a record came before it, so its arrow has a smaller number. */
 static bool harvest_record(uint64_t arrow, bool wait) {
   bool wrote = false;
-  while (arrow > NOTE) {
+  while (arrow > BY_NOTE) {
     const uint64_t stream = rill__arrow_stream(arrow);
     const uint64_t before = stream != 0 ? harvest_stream(stream, wait, &wrote) : 0;
     if (rill__arrow_stream(arrow) == 0) return true;
@@ -428,7 +428,7 @@ static void harvest_with_records(uint64_t stream, bool wait) {
   do {
     bool wrote = false;
     arrow = harvest_stream(stream, wait, &wrote);
-  } while (arrow > NOTE && harvest_record(arrow, wait));
+  } while (arrow > BY_NOTE && harvest_record(arrow, wait));
 }
 
 void rill__trace_harvest(bool wait) {
