@@ -96,8 +96,8 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   if (n == 0) return RILL_OK;
   RILL_REQUIRE(dst != NULL && src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "src");
   uint32_t dst_kind, src_kind;
-  RILL_TRY(rill__memory_check(s, dst, n, "dst", &dst_kind));
-  RILL_TRY(rill__memory_check(s, src, n, "src", &src_kind));
+  RILL_TRY(rill__memory_check_quickly(s, dst, n, "dst", &dst_kind));
+  RILL_TRY(rill__memory_check_quickly(s, src, n, "src", &src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_diverted(s)) {
@@ -149,7 +149,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,
                pattern_size);
   uint32_t kind;
-  RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
+  RILL_TRY(rill__memory_check_quickly(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_diverted(s)) {
     const struct rill__fill_2d row = rill__row(dst, kind, pattern, pattern_size, count);

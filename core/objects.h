@@ -31,7 +31,8 @@ struct rill__device {
   _Atomic rill_status lost;     /* not RILL_OK: returned by every submission, wait and query */
   /* The number of loaded modules whose kernels check their accesses, plus one with RILL_CHECK=memory. */
   _Atomic uint32_t checked;
-  bool reuses_early; /* set by `init`: at each allocation, pools search for memory whose work is complete */
+  bool reads_addresses; /* set by core: the backend has `may_be_address` */
+  bool reuses_early;    /* set by `init`: at each allocation, pools search for memory whose work is complete */
   RILL__OF_CORE(1024);
 };
 

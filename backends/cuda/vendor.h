@@ -18,6 +18,8 @@
 
 #define GPU_LIBRARIES "libcuda.so.1"
 #define GPU_OWN_LIBRARIES "libcuda.so", "libnvidia-", "libnvrtc"
+/* In the table of cudaGetErrorName of every version; in two parts, so that rill does not contain it. */
+#define GPU_RUNTIME_TEXT "cudaErrorInvalid", "DeviceFunction"
 #define GPU_OTHER_LIBRARIES
 #define GPU_FOLDER_VARIABLES
 #define GPU_FOLDERS NULL

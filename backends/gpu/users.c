@@ -1,4 +1,5 @@
-/* Other code of the process that uses the vendor's library and was loaded after rill had opened it. */
+/* Other code of the process that uses the vendor's library: code that was loaded after rill had opened the library, and
+ * the vendor's runtime in code that was loaded before.  A runtime opens the library when the program first calls it. */
 #include "backends/gpu/gpu.h"
 
 #include <link.h>
@@ -38,16 +39,24 @@ void gpu_users_note(void) {
 
 /* ---- after ---- */
 
-/* "libcuda.so": code that is linked to the library, or opens it, contains this text. */
-struct stem {
+struct search_text {
   char text[32];
 };
 
-static struct stem stem_of_library(void) {
+/* "libcuda.so": code that is linked to the library, or opens it, contains this text. */
+static struct search_text stem_of_library(void) {
   static const char *const names[] = { GPU_LIBRARIES };
-  struct stem stem = { "" };
+  struct search_text stem = { "" };
   (void)snprintf(stem.text, sizeof stem.text, "%.*s", (int)(strstr(names[0], ".so") - names[0] + 3), names[0]);
   return stem;
+}
+
+/* The vendor's runtime contains this text; "" if the library is the runtime. */
+static struct search_text text_of_runtime(void) {
+  static const char *const parts[] = { GPU_RUNTIME_TEXT };
+  struct search_text runtime;
+  (void)snprintf(runtime.text, sizeof runtime.text, "%s%s", parts[0], parts[1]);
+  return runtime;
 }
 
 /* Returns true for the library itself and for others that it or rill opens. */
@@ -79,7 +88,7 @@ static bool contains(const struct dl_phdr_info *info, const char *text) {
 }
 
 struct later {
-  struct stem stem;
+  struct search_text stem, runtime;
   unsigned long long *adds; /* number of objects ever loaded, at the last search */
   bool found;
 };
@@ -88,8 +97,9 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data) {
   struct later *const later = data;
   if (size < offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds) return 1;
   if (info->dlpi_adds == *later->adds) return 1; /* nothing has been loaded since the last search */
-  if (was_known(info->dlpi_addr) || is_part_of_driver(info->dlpi_name)) return 0;
-  later->found = contains(info, later->stem.text);
+  if (is_part_of_driver(info->dlpi_name)) return 0;
+  const char *const text = was_known(info->dlpi_addr) ? later->runtime.text : later->stem.text;
+  later->found = text[0] != '\0' && contains(info, text);
   return later->found ? 1 : 0;
 }
 
@@ -102,7 +112,7 @@ static int note_adds(struct dl_phdr_info *info, size_t size, void *adds) {
 bool gpu_has_later_users(void) {
   static unsigned long long searched;
   unsigned long long adds = 0;
-  struct later later = { .stem = stem_of_library(), .adds = &searched };
+  struct later later = { .stem = stem_of_library(), .runtime = text_of_runtime(), .adds = &searched };
   if (known.room == 0) return false; /* the library is not open */
   (void)dl_iterate_phdr(note_adds, &adds);
   (void)dl_iterate_phdr(look_at_object, &later);

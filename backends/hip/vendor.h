@@ -20,6 +20,7 @@
 
 #define GPU_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
 #define GPU_OWN_LIBRARIES "libamdhip64.so", "libhiprtc", "libamd_comgr", "libhsa-runtime64"
+#define GPU_RUNTIME_TEXT "", ""               /* the runtime is the library itself */
 #define GPU_OTHER_LIBRARIES "libamdhip64.so", /* the name in PyTorch's wheels */
 /* AMD's packages install into a folder that is in no search path. */
 #define GPU_FOLDER_VARIABLES "ROCM_PATH", "HIP_PATH",

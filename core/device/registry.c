@@ -39,6 +39,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   device->base.device = device;
   device->base.borrowed = true;
   device->backend = backend;
+  device->reads_addresses = backend->memory->may_be_address != NULL;
   device->info = (rill_device_info)RILL_DEVICE_INFO_INIT;
   device->info.backend = backend->id;
   device->info.ordinal = (int32_t)ordinal;

@@ -38,8 +38,9 @@ static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__
 /* Checks a grid or block.  `size` was read by read_dim3. */
 static inline rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
                                            const uint32_t limit[3]) {
-  const bool fits = size[0] != 0 && size[0] <= limit[0] && size[1] <= limit[1] && size[2] <= limit[2];
-  return RILL__LIKELY(fits) ? RILL_OK : fail_dimensions(kernel, what, size, limit);
+  if (RILL__LIKELY(size[0] - 1 < limit[0]) && RILL__LIKELY(size[1] <= limit[1]) && RILL__LIKELY(size[2] <= limit[2]))
+    return RILL_OK;
+  return fail_dimensions(kernel, what, size, limit); /* which also checks that size[0] is not 0 */
 }
 
 static void read_dim3(uint32_t into[3], rill_dim3 from) {
@@ -196,15 +197,21 @@ static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *ker
                     open, name, close);
 }
 
-static rill_status read_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count, void **values) {
-  const rill_bundle_kernel *const source = kernel->source;
-  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
-  for (size_t i = 0; i < count; i++) {
-    const bool right = !known || args[i].size == source->args[i].size;
-    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(kernel, &args[i], i);
-    values[i] = (void *)(uintptr_t)args[i].data;
+/* Two loops, so that neither asks for each argument whether the sizes are known. */
+static inline rill_status read_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count,
+                                    void **values) {
+  const rill_arg *const end = args + count;
+  const rill_arg *arg = args;
+  if (RILL__LIKELY(kernel->source->arg_count != RILL__ARGS_UNKNOWN)) {
+    for (const rill_bundle_arg *expected = kernel->source->args; arg != end; arg++, expected++) {
+      if (RILL__UNLIKELY(arg->size != expected->size || arg->data == NULL)) break;
+      *values++ = (void *)(uintptr_t)arg->data;
+    }
+  } else {
+    for (; arg != end && arg->data != NULL; arg++) *values++ = (void *)(uintptr_t)arg->data;
   }
-  values[count] = NULL;
+  if (RILL__UNLIKELY(arg != end)) return fail_arg(kernel, arg, (size_t)(arg - args));
+  *values = NULL;
   return RILL_OK;
 }
 
@@ -329,8 +336,7 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
   l.frees = RILL__UNLIKELY(rill__is_checked(kernel->base.device)) ? rill__frees_count() : 0;
-  l.has_unknown_address = stream->base.device->backend->memory->may_be_address != NULL &&
-                          has_unknown_address(stream->base.device, args, count);
+  l.has_unknown_address = stream->base.device->reads_addresses && has_unknown_address(stream->base.device, args, count);
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
     return submit_with_extras(stream, shape, &l);
   }

@@ -49,6 +49,21 @@ static inline rill_status rill__memory_synchronized(struct rill__device *device,
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind);
 
+/* Does the same for the calls that everyone makes, without a call for the usual case: memory of the stream's own device
+ * that is neither in a pool nor registered. */
+static inline __attribute__((always_inline)) rill_status rill__memory_check_quickly(const struct rill__stream *stream,
+                                                                                    const void *p, size_t n,
+                                                                                    const char *what, uint32_t *kind) {
+  const struct rill__allocation *const allocation = rill__ranges_find(p);
+  if (RILL__LIKELY(allocation != NULL) && RILL__LIKELY(allocation->base.device == stream->base.device) &&
+      RILL__LIKELY(!allocation->pooled) && RILL__LIKELY(allocation->kind != RILL_MEMORY_REGISTERED) &&
+      RILL__LIKELY(n <= allocation->size - ((uintptr_t)p - allocation->begin))) {
+    *kind = allocation->kind;
+    return RILL_OK;
+  }
+  return rill__memory_check(stream, p, n, what, kind);
+}
+
 /* Finds out whether memory of a kind that rill__memory_check has found is pageable, which means that the driver does
  * not know it either.  Memory that the driver knows may not be host memory. */
 rill_status rill__memory_is_pageable(struct rill__device *device, const void *p, uint32_t kind, bool *out);

@@ -20,7 +20,10 @@
 #include <sched.h>
 #include <time.h>
 
-enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 8192, FEW_EVENTS = 4096 };
+enum { DEVICES = 64, BASES = 64 };
+/* Events that a device starts with, the number of spare ones below which more are created, and how many at a time:
+ * while the thread of the trace creates them, threads that submit may wait for the driver. */
+enum { FIRST_EVENTS = 8192, FEW_EVENTS = 4096, MORE_EVENTS = 1024 };
 #define SPAN_NS UINT64_C(2000000000)
 /* Time limits for the first base, without which nothing is timed, and for all others. */
 #define FIRST_LIMIT_NS UINT64_C(1000000000)
@@ -173,10 +176,10 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
 }
 
 /* Creates events in advance, because creating an event costs more than recording it. */
-static void make_spare_events(struct rill__device *device) {
+static void make_spare_events(struct rill__device *device, int wanted) {
   enum { AT_ONCE = 64 };
   struct rill__event *made[AT_ONCE];
-  for (int i = 0; i < SPARE_EVENTS; i += AT_ONCE) {
+  for (int i = 0; i < wanted; i += AT_ONCE) {
     size_t count = 0;
     while (count < AT_ONCE && (made[count] = new_event(device)) != NULL) count++;
     rill__trace_events_put(made, count);
@@ -187,7 +190,7 @@ static void make_spare_events(struct rill__device *device) {
 static void make_base(struct rill__device *device, struct device_clock *clock) {
   const uint64_t limit = clock->last == 0 ? FIRST_LIMIT_NS : LIMIT_NS;
   uint64_t ns = 0;
-  if (clock->last == 0) make_spare_events(device);
+  if (clock->last == 0) make_spare_events(device, FIRST_EVENTS);
   if (clock->stream == NULL) clock->stream = new_stream(device);
   struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, limit, &ns) : NULL;
   struct rill__event *old = NULL;
@@ -236,7 +239,7 @@ void rill__trace_clocks_renew(void) {
     if (old) clock->making = true;
     pthread_mutex_unlock(&clocks_lock);
     if (device == NULL) return;
-    if (few && atomic_load(&device->lost) == RILL_OK) make_spare_events(device);
+    if (few && atomic_load(&device->lost) == RILL_OK) make_spare_events(device, MORE_EVENTS);
     if (old) make_base(device, clock);
   }
 }

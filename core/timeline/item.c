@@ -1,6 +1,7 @@
 #include "core/timeline/item.h"
 
 #include "core/diagnose/record.h"
+#include "core/timeline/arrows.h"
 #include "core/timeline/clock.h"
 #include "core/timeline/file.h"
 #include "core/timeline/tracks.h"
@@ -72,6 +73,12 @@ void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_
   item->note.rank = note->rank;
   item->note.ranks = note->ranks;
   keep_label(item, note->group);
+}
+
+void rill__trace_item_cache(const struct rill__trace_item *item) {
+  enum { LINE_BYTES = 64 };
+  for (size_t at = 0; item != NULL && at < sizeof *item; at += LINE_BYTES)
+    __builtin_prefetch((const char *)item + at, 1);
 }
 
 /* ---- called by the writing thread ---- */
@@ -169,6 +176,14 @@ static bool find_times(struct rill__trace_line *line, const struct rill__trace_i
   }
   const uint64_t before = line->reached;
   const bool knows_before = line->knows_end;
+  if (item->kind == RILL__OBSERVED_WAIT && item->end == NULL) {
+    *begin = knows_before && before > item->submitted ? before : item->submitted;
+    *end = rill__arrow_when(item->arrow);
+    if (*end < *begin) *end = *begin;
+    line->reached = *end;
+    line->knows_end = true;
+    return true;
+  }
   line->knows_end = !item->failed && rill__trace_time_of(item->end, item->base, end);
   if (!line->knows_end) return false;
   line->reached = *end;
@@ -184,6 +199,8 @@ void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_i
     /* A viewer attaches an arrow to the bar that contains its end, so the arrow of a record starts in the bar before
      * it. */
     if (line->end != 0) write_arrow(line, 's', item->arrow, middle_of(line));
+    rill__arrow_reached(item->arrow,
+                        line->knows_end && line->reached > item->submitted ? line->reached : item->submitted);
     return;
   }
   if (!find_times(line, item, &begin, &end)) {

@@ -13,16 +13,19 @@ struct track;
 struct rill__trace_item {
   struct rill__trace_item *next, *outer;
   struct track *track; /* valid until it has been added to the track */
-  /* start is NULL if the operation follows the one before it, is a point, or `ran` */
+  /* start is NULL if the operation follows the one before it, is a record, or `ran`; end is NULL for a record, if
+   * `ran`, and for a wait that ends when the record of its arrow is reached */
   struct rill__event *start, *end;
   uint64_t base;
   uint64_t submitted; /* in the time of the trace */
   uint64_t trace;     /* number of the trace; an operation that completes late is not written to the next trace */
   uint64_t arrow;     /* for a record, the arrow that begins here; for a wait, the arrow that ends here; 0 if none */
+  uint64_t before;    /* number of submissions to the stream before this one */
   uint64_t ran_until; /* if `ran`: the operation ran from `submitted` until then */
   const char *name;   /* name of the kernel or note, which outlives them; NULL if `label` has the kernel's name */
   uint32_t kind;      /* enum rill__observed_kind */
   bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
+  bool exact;          /* at its submission, all work of the stream was in the track or complete */
   bool null_stream, pageable;
   _Atomic bool open; /* a note that has not ended */
   bool nested;       /* a note that began while another note of the stream was open */
@@ -56,6 +59,9 @@ struct rill__trace_line {
 
 void rill__trace_describe(struct rill__trace_item *item, const struct rill__observed *what, uint64_t now);
 void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_note *note, uint64_t now);
+
+/* Begins to load a record, which another processor wrote last, into the cache of this one; does nothing for NULL. */
+void rill__trace_item_cache(const struct rill__trace_item *item);
 
 /* Writes an operation that is complete.  Call it without a lock. */
 void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item);

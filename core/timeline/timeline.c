@@ -1,8 +1,9 @@
 /* The trace: the observer, the records of calls, and the writing thread (rill/trace.h).
  *
  * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
- * formats and writes them every TICK_NS and passes the file to the system, so a process that is killed loses only
- * records that became complete after the last tick.
+ * formats and writes them, and passes the file to the system.  It queries the driver for times, which slows down
+ * threads that submit to the same device, so it starts at a tick at which no call has ended since the last one, if half
+ * of the records are in use, or after LATE_TICKS.  A process that is killed loses the records of that time.
  *
  * Invariants
  * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has
@@ -24,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CALLS = 16384, CALLS_MANY = CALLS / 2, COUNTED_DEVICES = 64, TICK_NS = 10000000 };
+enum { CALLS = 16384, CALLS_MANY = CALLS / 2, COUNTED_DEVICES = 64, TICK_NS = 10000000, LATE_TICKS = 10 };
 
 static struct { /* bytes allocated since the trace began minus bytes freed */
   const struct rill__device *device;
@@ -81,6 +82,7 @@ static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* taken before call
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call calls[2][CALLS];
 static size_t calls_count;
+static uint64_t calls_ended; /* since the process started */
 static unsigned calls_added; /* index of the list that threads add to */
 
 /* Writes to the memory of the lists, so that the threads that add to them have no page faults. */
@@ -130,7 +132,7 @@ static void write_all(bool wait) {
 }
 
 /* Waits for the next tick, or until the thread is needed at once.  Returns false when the trace ends. */
-static bool wait_for_tick(void) {
+static bool wait_for_tick(bool *needed) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_nsec += TICK_NS;
@@ -142,17 +144,34 @@ static bool wait_for_tick(void) {
   while (!writer.ends && !writer.woken) {
     if (pthread_cond_timedwait(&writer.changed, &writer.lock, &until) == ETIMEDOUT) break;
   }
+  *needed = writer.woken;
   writer.woken = false;
   const bool continues = !writer.ends;
   pthread_mutex_unlock(&writer.lock);
   return continues;
 }
 
+static uint64_t count_ended_calls(void) {
+  pthread_mutex_lock(&calls_lock);
+  const uint64_t count = calls_ended;
+  pthread_mutex_unlock(&calls_lock);
+  return count;
+}
+
 static void *write_trace(void *unused) {
+  uint64_t ended = 0;
+  unsigned late = 0;
+  bool needed = false;
   if (rill__thread_attach() == NULL) return unused; /* then the thread that ends the trace writes it */
   rill__errors_suspend();
-  while (wait_for_tick()) {
-    write_all(false);
+  while (wait_for_tick(&needed)) {
+    const uint64_t before = ended;
+    ended = count_ended_calls();
+    late++;
+    if (needed || ended == before || late >= LATE_TICKS) {
+      write_all(false);
+      late = 0;
+    }
     rill__trace_clocks_renew();
     rill__trace_file_flush();
   }
@@ -203,6 +222,7 @@ static void add_call(const struct call *call) {
     pthread_mutex_lock(&calls_lock);
   }
   calls[calls_added][calls_count++] = *call;
+  calls_ended++;
   const bool many = calls_count == CALLS_MANY;
   pthread_mutex_unlock(&calls_lock);
   if (many) wake_writer();
@@ -212,11 +232,12 @@ static void add_call(const struct call *call) {
 
 static rill_status begin_observed(struct rill__observed *what) {
   if (nesting < DEPTH) {
+    const bool operation = what->stream != NULL && what->kind <= RILL__OBSERVED_UPLOAD;
     struct begun mine = { 0, NULL };
     rill__errors_suspend();
-    const uint64_t base = what->stream != NULL ? rill__trace_base(what->device) : 0; /* the first one takes long */
+    const uint64_t base = operation ? rill__trace_base(what->device) : 0; /* the first one takes long */
     mine.ns = rill__trace_now();
-    if (what->stream != NULL) mine.item = rill__trace_begin(what, base, mine.ns);
+    if (operation) mine.item = rill__trace_begin(what, base, mine.ns);
     rill__errors_resume();
     begun[nesting] = mine;
   }

@@ -2,6 +2,7 @@
 
 #include "core/object/error.h"
 #include "core/sync/submit.h"
+#include "core/timeline/arrows.h"
 #include "core/timeline/clock.h"
 #include "core/timeline/file.h"
 #include "core/timeline/item.h"
@@ -17,8 +18,7 @@ enum {
   MANY_PENDING = 8192,        /* number of pending operations from which the thread of the trace starts early */
   FIRST_ITEMS = MANY_PENDING, /* records that a trace starts with */
   ITEMS_AT_ONCE = 64,
-  BATCH = 128,
-  ARROWS = 4096
+  BATCH = 128
 };
 
 struct track {
@@ -42,12 +42,6 @@ static uint32_t track_count;
 static _Atomic uint32_t pending;
 static _Atomic uint64_t trace_number;
 
-static uint64_t last_arrow;
-static struct arrow {
-  const struct rill__event *event;
-  uint64_t number;
-} arrows[ARROWS];
-
 uint64_t rill__trace_number(void) { return atomic_load(&trace_number); }
 
 bool rill__trace_has_many(void) {
@@ -65,8 +59,8 @@ static void add_free_items(size_t count) {
 }
 
 void rill__trace_renew(void) {
+  rill__arrows_renew();
   pthread_mutex_lock(&tracks_lock);
-  memset(arrows, 0, sizeof arrows);
   if (free_items == NULL) add_free_items(FIRST_ITEMS);
   pthread_mutex_unlock(&tracks_lock);
   atomic_fetch_add(&trace_number, 1);
@@ -102,6 +96,7 @@ static struct rill__trace_item *take_item(void) {
   struct rill__trace_item *const item = free_items;
   if (item == NULL) return NULL;
   free_items = item->next;
+  rill__trace_item_cache(free_items); /* for the next operation */
   atomic_fetch_add_explicit(&pending, 1, memory_order_relaxed);
   item->next = item->outer = NULL;
   item->start = item->end = NULL;
@@ -159,18 +154,19 @@ static void return_items(struct rill__trace_item *const items[], size_t count) {
   pthread_mutex_unlock(&tracks_lock);
 }
 
-/* An operation that starts.  `follows`: it needs no event for its start. */
+/* An operation that starts. */
 struct starting {
   struct track *track;
   struct rill__trace_item *item;
-  bool follows;
 };
 
-/* Returns true if nothing was submitted to the stream since the operation before and the host has not seen the stream
- * idle. */
-static bool may_follow(const struct track *track, struct rill__stream *stream) {
-  return track->submitted == rill__submission_count(&rill__core(stream)->work) &&
-         !atomic_load_explicit(&stream->foreign, memory_order_relaxed) && !rill__known_idle(stream);
+/* Finds out how much the track knows about the work before the operation.  Call it under the lock. */
+static void place_after(struct rill__trace_item *item, const struct track *track, struct rill__stream *stream) {
+  const bool own = !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
+  const bool idle = rill__known_idle(stream) || rill__never_had_work(stream);
+  item->before = rill__submission_count(&rill__core(stream)->work);
+  item->exact = own && (idle || track->submitted == item->before);
+  item->follows_before = item->exact && !idle;
 }
 
 static bool start_in_track(struct rill__stream *stream, struct starting *out) {
@@ -179,12 +175,12 @@ static bool start_in_track(struct rill__stream *stream, struct starting *out) {
   pthread_mutex_lock(&tracks_lock);
   struct track *const track = track_of(stream);
   struct rill__trace_item *const item = track != NULL ? take_item() : NULL;
-  *out = (struct starting){ track, item, false };
+  *out = (struct starting){ track, item };
   if (item != NULL) {
     track->users++;
     introduced = track->trace == trace;
     track->trace = trace;
-    out->follows = may_follow(track, stream);
+    place_after(item, track, stream);
   }
   pthread_mutex_unlock(&tracks_lock);
   if (!introduced) {
@@ -211,43 +207,41 @@ static void give_up(struct starting *starting) {
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now) {
   struct starting starting;
   struct rill__stream *const stream = what->stream;
-  const bool timed = what->kind != RILL__OBSERVED_RECORD;
-  if (what->kind > RILL__OBSERVED_UPLOAD || !start_in_track(stream, &starting)) return NULL;
+  if (!start_in_track(stream, &starting)) return NULL;
   struct rill__trace_item *const item = starting.item;
   item->track = starting.track;
-  rill__trace_describe(item, what, now);
-  item->follows_before = starting.follows;
-  if (!timed) return item;
   item->base = base;
+  rill__trace_describe(item, what, now);
+  if (what->kind == RILL__OBSERVED_RECORD) return item;
+  if (what->kind == RILL__OBSERVED_WAIT && item->exact) item->follows_before = true; /* it begins at its submission */
   if (base != 0 && (item->follows_before || record_now(stream, &item->start))) return item;
   give_up(&starting);
   return NULL;
 }
 
-/* Returns the arrow from the last record of an event to the waits for it.  If two events share a place in the table,
- * the later one is used. */
-static uint64_t arrow_of(const struct rill__observed *what) {
-  if (what->kind != RILL__OBSERVED_RECORD && what->kind != RILL__OBSERVED_WAIT) return 0;
-  const struct rill__event *const event = what->event.event;
-  struct arrow *const arrow = &arrows[(uintptr_t)event / 64 % ARROWS];
-  if (what->kind == RILL__OBSERVED_RECORD) *arrow = (struct arrow){ event, ++last_arrow };
-  return arrow->event == event ? arrow->number : 0;
+/* Finds the end of an operation that was submitted.  Returns false if the operation cannot be timed. */
+static bool end_item(const struct rill__observed *what, struct rill__trace_item *item) {
+  bool exact = false;
+  if (what->kind == RILL__OBSERVED_RECORD) return true;
+  if (what->kind == RILL__OBSERVED_WAIT) item->arrow = rill__arrow_find(what->event.event, &exact);
+  return (exact && item->exact) || record_now(what->stream, &item->end);
 }
 
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status) {
   struct rill__stream *const stream = what->stream;
   struct track *const track = item->track;
-  const bool point = what->kind == RILL__OBSERVED_RECORD;
-  if (status != RILL_OK || (!point && !record_now(stream, &item->end))) {
-    struct starting starting = { track, item, false };
+  if (status != RILL_OK || !end_item(what, item)) {
+    struct starting starting = { track, item };
     give_up(&starting);
     return;
   }
   pthread_mutex_lock(&tracks_lock);
-  item->arrow = arrow_of(what);
+  if (what->kind == RILL__OBSERVED_RECORD)
+    item->arrow = rill__arrow_begin(what->event.event, stream->number, item->exact);
   add_to_track(track, item);
   const uint64_t submitted = rill__submission_count(&rill__core(stream)->work);
-  if (!point || track->submitted + 1 == submitted) track->submitted = submitted; /* a record or wait takes no time */
+  const bool alone = item->exact && submitted == item->before + 1;
+  if (item->end != NULL || alone) track->submitted = submitted;
   track->users--;
   pthread_mutex_unlock(&tracks_lock);
 }
@@ -317,17 +311,27 @@ static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count
   return status != RILL_OK || ready;
 }
 
-/* Lists the operations of a track from its first one, up to a note that has not ended.  Only the thread that harvests
- * the track removes operations, so those that are in the track now stay linked without the lock. */
+/* An operation may not be writable yet although it is complete: a note that has not ended, and a wait whose record has
+ * not been written.  Returns that record's arrow, BY_NOTE, or 0. */
+enum { BY_NOTE = 1 }; /* smaller than any arrow */
+static uint64_t blocked_by(const struct rill__trace_item *item) {
+  if (atomic_load(&item->open)) return BY_NOTE;
+  const bool derived = item->kind == RILL__OBSERVED_WAIT && item->end == NULL && item->trace == rill__trace_number();
+  return derived && rill__arrow_stream(item->arrow) != 0 ? item->arrow : 0;
+}
+
+/* Lists the operations of a track from its first one, up to one that is blocked.  Only the thread that harvests the
+ * track removes operations, so those that are in the track now stay linked without the lock. */
 static size_t list_items(struct track *track, struct rill__trace_item *items[BATCH]) {
   size_t count = 0;
   pthread_mutex_lock(&tracks_lock);
   struct rill__trace_item *item = track->first;
   const size_t there = track->count < BATCH ? track->count : BATCH;
   pthread_mutex_unlock(&tracks_lock);
-  while (count < there && !atomic_load(&item->open)) {
+  while (count < there && blocked_by(item) == 0) {
     items[count++] = item;
-    if (count < there) item = item->next; /* a thread may be linking another operation to the last one */
+    if (count < there)
+      rill__trace_item_cache(item = item->next); /* a thread may be linking another operation to the last one */
   }
   return count;
 }
@@ -367,25 +371,64 @@ static size_t harvest_some(struct track *track, bool wait) {
   if (count == 0) return 0;
   take_items(track, items, count);
   for (size_t i = 0; i < count; i++) {
-    if (items[i]->trace == trace) rill__trace_write(&track->line, items[i]);
+    if (items[i]->trace == trace) {
+      rill__trace_write(&track->line, items[i]);
+    } else if (items[i]->kind == RILL__OBSERVED_RECORD) {
+      rill__arrow_reached(items[i]->arrow, 0);
+    }
   }
   return_items(items, count);
   return count;
 }
 
-static void harvest_track(struct track *track, bool wait) {
-  bool more = true;
+/* Writes what is complete of a track that the caller has taken; returns what its first operation is blocked by. */
+static uint64_t harvest_track(struct track *track, bool wait, bool *wrote) {
   rill__errors_suspend();
-  while (more) {
-    const size_t count = harvest_some(track, wait);
-    pthread_mutex_lock(&tracks_lock);
-    more = count > 0 || (wait && track->first != NULL && !atomic_load(&track->first->open));
-    pthread_mutex_unlock(&tracks_lock);
-  }
+  while (harvest_some(track, wait) > 0) *wrote = true;
   rill__errors_resume();
+  pthread_mutex_lock(&tracks_lock);
+  const struct rill__trace_item *const first = track->first;
+  pthread_mutex_unlock(&tracks_lock);
+  const uint64_t arrow = first != NULL ? blocked_by(first) : 0;
   pthread_mutex_lock(&tracks_lock);
   leave_track(track);
   pthread_mutex_unlock(&tracks_lock);
+  return arrow;
+}
+
+/* Does the same for the track of a stream; waits for another thread that is harvesting it. */
+static uint64_t harvest_stream(uint64_t stream, bool wait, bool *wrote) {
+  for (;;) {
+    pthread_mutex_lock(&tracks_lock);
+    struct track *const track = *find_track(stream), *const taken = take_track(track);
+    pthread_mutex_unlock(&tracks_lock);
+    if (taken != NULL) return harvest_track(taken, wait, wrote);
+    if (track == NULL) return 0;
+    (void)sched_yield();
+  }
+}
+
+/* Writes the records that an arrow is blocked by, and its own.  Returns true if something was written.  This ends: a
+ * wait that blocks a record came before it, so its arrow has a smaller number. */
+static bool harvest_record(uint64_t arrow, bool wait) {
+  bool wrote = false;
+  while (arrow > BY_NOTE) {
+    const uint64_t stream = rill__arrow_stream(arrow);
+    const uint64_t before = stream != 0 ? harvest_stream(stream, wait, &wrote) : 0;
+    if (rill__arrow_stream(arrow) == 0) return true;
+    RILL_ASSERT(before < arrow, "a record is blocked by an earlier one");
+    arrow = before;
+  }
+  return wrote;
+}
+
+/* Writes what is complete of a stream. */
+static void harvest_with_records(uint64_t stream, bool wait) {
+  uint64_t arrow = 0;
+  do {
+    bool wrote = false;
+    arrow = harvest_stream(stream, wait, &wrote);
+  } while (arrow > BY_NOTE && harvest_record(arrow, wait));
 }
 
 void rill__trace_harvest(bool wait) {
@@ -394,21 +437,15 @@ void rill__trace_harvest(bool wait) {
     /* visits the tracks of a bucket in the order of their numbers, because tracks are added and removed meanwhile */
     uint64_t done = 0;
     for (;;) {
-      struct track *next = NULL;
+      uint64_t next = 0;
       pthread_mutex_lock(&tracks_lock);
-      for (struct track *t = tracks[i]; t != NULL; t = t->next) {
-        if (t->number > done && (next == NULL || t->number < next->number)) next = t;
+      for (const struct track *t = tracks[i]; t != NULL; t = t->next) {
+        if (t->number > done && (next == 0 || t->number < next)) next = t->number;
       }
-      if (next != NULL) done = next->number;
-      struct track *const taken = take_track(next);
       pthread_mutex_unlock(&tracks_lock);
-      if (next == NULL) break;
-      if (taken != NULL) {
-        harvest_track(taken, wait);
-      } else if (wait) { /* another thread is harvesting it at the moment */
-        done--;
-        (void)sched_yield();
-      }
+      if (next == 0) break;
+      harvest_with_records(next, wait);
+      done = next;
     }
   }
 }
@@ -453,5 +490,6 @@ void rill__trace_tracks_after_fork(void) {
   for (uint32_t i = 0; i < BUCKETS; i++) tracks[i] = NULL;
   free_items = NULL;
   track_count = 0;
+  rill__arrows_after_fork();
   atomic_store(&pending, 0);
 }

@@ -2,7 +2,7 @@
  * trace, or the thread that ends it, finds them complete and writes them.
  *
  * For each operation, the submitting thread takes an unused record, copies the operation's name, and records one timing
- * event after the operation.  It asks the driver nothing.  The operation starts when it has been submitted and the
+ * event after the operation; it does not query the driver.  The operation starts when it has been submitted and the
  * operation before it in the track has ended; if the stream has become idle meanwhile, the bar begins early by the
  * latency of a launch.  The start has an event of its own if the host has seen the stream idle, or if the stream may be
  * executing work that has no record: work from before the trace, of other code, or dropped.
@@ -13,6 +13,8 @@
  * - Only the thread that has set a track's `harvested` queries the events of the operations in it and removes
  *   operations; all threads append.
  * - The operations of a track become complete in their order, since they are of one stream.
+ * - A wait without an end event is written after the record that it waits for, which was added to its track before the
+ *   wait, so no two tracks block each other.
  * - A track is not freed while a call is between the begin and the end of an operation in it (`users`).
  * - `pending` counts the records that are not free, and is at most MAX_PENDING.
  */

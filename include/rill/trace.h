@@ -43,8 +43,8 @@ RILL_OPTIONS_FIELDS_(rill_trace_options,
 
 /** Starts a trace of all devices. A process has at most one trace at a time.
  *
- *  A thread writes completed operations to the file every 10 ms. If the program crashes or is killed, viewers can
- *  still read the file; operations of the last 10 ms are missing.
+ *  A thread writes completed operations to the file, at least every 100 ms. If the program crashes or is killed,
+ *  viewers can still read the file; operations of the last 100 ms are missing.
  *
  *  Errors:  INVALID_ARGUMENT (options; a trace is already running; the file cannot be written: the text says why),
  *           OUT_OF_MEMORY (the thread cannot be started).

@@ -126,6 +126,50 @@ static void bars_begin_when_submitted(void) {
   free(text);
 }
 
+/* Returns the number after `name` in the bar of the trace that contains `what`. */
+static double number_in_bar(const char *text, const char *what, const char *name) {
+  const char *bar = strstr(text, what);
+  assert_non_null(bar);
+  while (strncmp(bar, "{\"ph\"", 5) != 0) bar--;
+  const char *const at = strstr(bar, name);
+  assert_non_null(at);
+  return strtod(at + strlen(name), NULL);
+}
+
+/* A wait ends when its event is reached, and the next operation starts then. */
+static void waits_end_with_their_records(void) {
+  enum { GAP_US = 2000 };
+  rill_stream first = new_stream("first"), second = new_stream("second"), third = new_stream("third");
+  rill_event one = new_event("one"), two = new_event("two");
+  start_trace();
+  struct gate *gate = gate_close(first);
+  write_cell(first, 0, 1);
+  assert_ok(rill_stream_record_event(first, one, 0));
+  assert_ok(rill_stream_wait_event(third, one, 0));
+  assert_ok(rill_stream_record_event(third, two, 0));
+  assert_ok(rill_stream_wait_event(second, two, 0));
+  read_cell(second, 0);
+  const uint64_t from = now_ns();
+  while (now_ns() - from < GAP_US * UINT64_C(1000)) (void)sched_yield();
+  gate_open(gate);
+  assert_completes(second);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_complete(text);
+  assert_int_equal(dut.host[0], 1);
+  const double filled =
+      number_in_bar(text, "\"cat\":\"fill\"", "\"ts\":") + number_in_bar(text, "\"cat\":\"fill\"", "\"dur\":");
+  const char *const waits[] = { "\"name\":\"wait one\"", "\"name\":\"wait two\"" };
+  for (unsigned i = 0; i < 2; i++) {
+    const double begin = number_in_bar(text, waits[i], "\"ts\":"), time = number_in_bar(text, waits[i], "\"dur\":");
+    assert_true(time > GAP_US / 2.0);
+    assert_true(begin + time > filled - 0.01 && begin + time < filled + 0.01);
+  }
+  assert_true(number_in_bar(text, "\"cat\":\"copy\"", "\"ts\":") > filled - 0.01);
+  assert_int_equal(count_of(text, "\"ph\":\"f\""), 2);
+  free(text);
+}
+
 static void writes_memory(void) {
   void *p = NULL;
   start_trace();
@@ -219,6 +263,38 @@ static void writes_what_threads_submit(void) {
   free(text);
 }
 
+/* Streams of several threads wait for each other's records in any order. */
+enum { SHARED_EVENTS = 4 };
+static rill_event shared_events[SHARED_EVENTS];
+
+static const char *submit_and_wait(unsigned index, void *shared) {
+  uint32_t random = index + 1;
+  rill_stream stream;
+  (void)shared;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    random = random * 1664525 + 1013904223;
+    const rill_event event = shared_events[(random >> 8) % SHARED_EVENTS];
+    if (random >> 30 < 2) REQUIRE_OK(rill_fill_async(stream, dut.memory + index, &i, sizeof i, 1));
+    if (random >> 30 == 2) REQUIRE_OK(rill_stream_record_event(stream, event, 0));
+    if (random >> 30 == 3) REQUIRE_OK(rill_stream_wait_event(stream, event, RILL_WAIT_IF_RECORDED));
+  }
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+static void writes_waits_of_threads(void) {
+  for (unsigned i = 0; i < SHARED_EVENTS; i++) shared_events[i] = new_event("shared");
+  start_trace();
+  run_threads(THREADS, submit_and_wait, NULL);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_complete(text);
+  assert_true(count_of(text, "\"ph\":\"f\"") <= count_of(text, "\"name\":\"wait shared\""));
+  free(text);
+}
+
 static void starts_and_stops_while_threads_submit(void) {
   atomic_store(&ends, false);
   struct background *threads = start_threads(THREADS, submit_some, &ends);
@@ -236,7 +312,8 @@ static void starts_and_stops_while_threads_submit(void) {
 
 TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(accepts_older_and_newer_options), TEST(runs_once_at_a_time),
                      TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation),
-                     TEST(bars_of_a_busy_stream_touch), TEST(bars_begin_when_submitted), TEST(writes_memory),
-                     TEST(writes_held_work), TEST(writes_a_graph_as_one_bar),
-                     TEST(writes_the_nodes_of_a_graph_on_request), TEST(stops_at_its_limit),
-                     TEST(writes_what_threads_submit), TEST(starts_and_stops_while_threads_submit))
+                     TEST(bars_of_a_busy_stream_touch), TEST(bars_begin_when_submitted),
+                     TEST(waits_end_with_their_records), TEST(writes_memory), TEST(writes_held_work),
+                     TEST(writes_a_graph_as_one_bar), TEST(writes_the_nodes_of_a_graph_on_request),
+                     TEST(stops_at_its_limit), TEST(writes_what_threads_submit), TEST(writes_waits_of_threads),
+                     TEST(starts_and_stops_while_threads_submit))

@@ -382,8 +382,8 @@ MUTANTS = [
         "arguments have any size",
         "C6.5",
         "core/kernel/launch.c",
-        "const bool right = !known || args[i].size == source->args[i].size;",
-        "const bool right = known || args[i].size == source->args[i].size;",
+        "if (RILL__UNLIKELY(arg->size != expected->size || arg->data == NULL)) break;",
+        "if (RILL__UNLIKELY(arg->data == NULL)) break;",
         ["stream_launch"],
     ),
     Mutant(

@@ -1,5 +1,5 @@
 /* A library that uses the vendor's library and is loaded after rill's first device was opened may synchronize by
- * itself, so from then on nothing on a GPU is certain. */
+ * itself, so from then on nothing on a GPU is certain.  The same holds for a program that contains CUDA's runtime. */
 #include "order/rig.h"
 #include "order/watching.h"
 
@@ -20,6 +20,7 @@ static const char *race(const char *label) {
   return said;
 }
 
+#ifndef LATER_RUNTIME
 static void load(const char *name) {
   void *const library = dlopen(name, RTLD_NOW);
   if (library == NULL) fail_msg("%s", dlerror());
@@ -36,3 +37,18 @@ static void later_users_make_findings_possible(void) {
 }
 
 TESTS_ON_EACH_DEVICE("RILL_CHECK=order, libraries loaded later", TEST(later_users_make_findings_possible))
+
+#else
+/* What a statically linked runtime contains. */
+const char *later_runtime_text(void);
+const char *later_runtime_text(void) { return "cudaErrorInvalidDeviceFunction"; }
+
+static void a_linked_runtime_makes_findings_possible(void) {
+  const bool cuda = dut.info.backend == RILL_BACKEND_CUDA;
+  const char *const said = race("beside a runtime");
+  if (cuda) assert_string_equal(said, "");
+  if (!cuda) assert_non_null(strstr(said, "is not ordered after the fill"));
+}
+
+TESTS_ON_EACH_DEVICE("RILL_CHECK=order, a linked runtime", TEST(a_linked_runtime_makes_findings_possible))
+#endif

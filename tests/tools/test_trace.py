@@ -156,27 +156,62 @@ class Trace(ToolTest):
         self.write("bad.json", b'{"a": 1}')
         self.fail_with(1, "bad.json is not a rill timeline", "trace", "-o", "bad.json", "--summary")
 
+    def check_reason(self, with_it, without_it, text):
+        """The summary of a timeline has this reason alone, and that of a timeline that barely differs has none."""
+        self.assertEqual(self.summary_of(*with_it).partition("why not faster:\n")[2], f"- {text}\n")
+        self.assertNotIn("why not faster", self.summary_of(*without_it))
+
+    def test_pageable_memory_is_a_limit(self):
+        def copies(pageable):
+            return [bar("copy", "copy host to device", 1, 100 * i, 90, bytes=1 << 20, pageable=pageable and i < 2) for i in range(3)]
+        self.check_reason(copies(True), copies(False),
+                          "2 copies of 2.0 MiB used pageable host memory, which the driver copies through pinned memory: allocate it "
+                          "with rill_alloc and RILL_MEMORY_PINNED, or register it with rill_host_register")
+
     def test_one_stream_is_a_limit(self):
-        text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 1, 100, 100))
-        self.assertIn("both at once for 0.0 us (0 % of the shorter)", text)
-        self.assertIn("all copies and kernels were on one stream", text)
+        def work(kernel_track):
+            return bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", kernel_track, 100, 100)
+        self.assertIn("both at once for 0.0 us (0 % of the shorter)", self.summary_of(*work(1)))
+        self.check_reason(work(1), work(2), "all copies and kernels were on one stream, which runs them one after another: use a stream "
+                                            "for each direction of copies")
 
     def test_streams_that_wait_in_turn_are_a_limit(self):
-        events = []
-        for i in range(10):
-            begin = 200 * i
-            events += [bar("copy", "copy host to device", 1, begin, 100, bytes=8), bar("kernel", "k", 2, begin + 100, 100)]
-            for at, source, target in ((begin + 99, 1, 2), (begin + 199, 2, 1)):
-                flow = {"pid": 2000, "name": "event", "id": at}
-                events += [dict(flow, ph="s", tid=source, ts=at), dict(flow, ph="f", tid=target, ts=at + 1)]
-        self.assertIn("waited for each other in turn, 19 times", self.summary_of(*events))
+        def rounds(waits):
+            """Ten kernels need at least three turns to be reported."""
+            events, arrows = [], []
+            for i in range(10):
+                begin = 200 * i
+                events += [bar("copy", "copy host to device", 1, begin, 100, bytes=8), bar("kernel", "k", 2, begin + 100, 100)]
+                for at, source, target in ((begin + 99, 1, 2), (begin + 199, 2, 1)):
+                    flow = {"pid": 2000, "name": "event", "id": at}
+                    arrows += [dict(flow, ph="s", tid=source, ts=at), dict(flow, ph="f", tid=target, ts=at + 1)]
+            return events + arrows[:2 * waits]
+        self.assertIn("in turn, 3 times", self.summary_of(*rounds(4)))
+        self.check_reason(rounds(20), rounds(3),
+                          "the streams waited for each other in turn, 19 times: split the work into pieces with two or more buffers, so "
+                          "that one piece is copied while another is computed")
+
+    def test_long_host_calls_are_a_limit(self):
+        def call(time):
+            return bar("fill", "fill", 1, 0, 1000), bar("host call", "store", 1, 1000, time / 2), bar("host call", "store", 1, 2000, time / 2)
+        self.check_reason(call(54), call(52), "host calls took 54.0 us, the longest 27.0 us (\"store\"): their streams wait meanwhile; move "
+                                              "long work to a thread of your own")
 
     def test_the_null_stream_is_a_limit(self):
-        self.assertIn("null stream", self.summary_of(bar("kernel", "k", 1, 0, 100, null_stream=True)))
+        def kernel(null):
+            name = {"ph": "M", "pid": 2000, "tid": 1, "name": "thread_name", "args": {"name": "stream \"all\""}}
+            return name, bar("kernel", "k", 1, 0, 100, **({"null_stream": True} if null else {}))
+        self.check_reason(kernel(True), kernel(False),
+                          "work went to the driver's null stream (stream \"all\"), which waits for all blocking streams and makes them wait: "
+                          "use streams of your own, or create them without .blocking")
 
     def test_slow_launches_are_a_limit(self):
-        launches = [bar("kernel", "k", 1, 20 * i, 5, submitted=20 * i - 1) for i in range(50)]
-        self.assertIn("kernels took 250.0 us, but their streams were idle for 686.0 us", self.summary_of(*launches))
+        """The time until the next submission counts, not the time from there to its begin."""
+        def launches(time):
+            return [bar("kernel", "k", 1, 20 * i, time, submitted=20 * i - 1) for i in range(50)]
+        self.check_reason(launches(5), launches(10),
+                          "kernels took 250.0 us, but their streams were idle for 686.0 us until the next one was launched: capture them "
+                          "in a graph, or give each kernel more work")
 
     def test_overlap_is_measured(self):
         text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 2, 50, 200))
