@@ -17,13 +17,13 @@ struct rill__trace_item {
    * `ran`, and for a wait that ends when the record of its arrow is reached */
   struct rill__event *start, *end;
   uint64_t base;
-  uint64_t submitted; /* in the time of the trace */
-  uint64_t trace;     /* number of the trace; an operation that completes late is not written to the next trace */
-  uint64_t arrow;     /* for a record, the arrow that begins here; for a wait, the arrow that ends here; 0 if none */
-  uint64_t before;    /* number of submissions to the stream before this one */
-  uint64_t ran_until; /* if `ran`: the operation ran from `submitted` until then */
-  const char *name;   /* name of the kernel or note, which outlives them; NULL if `label` has the kernel's name */
-  uint32_t kind;      /* enum rill__observed_kind */
+  uint64_t submitted;  /* in the time of the trace */
+  uint64_t trace;      /* number of the trace; an operation that completes late is not written to the next trace */
+  uint64_t arrow;      /* for a record, the arrow that begins here; for a wait, the arrow that ends here; 0 if none */
+  uint64_t before;     /* number of submissions to the stream before this one */
+  uint64_t ran_until;  /* if `ran`: the operation ran from `submitted` until then */
+  const char *name;    /* name of the kernel or note, which outlives them; NULL if `label` has the kernel's name */
+  uint32_t kind;       /* enum rill__observed_kind */
   bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
   bool exact;          /* at its submission, all work of the stream was in the track or complete */
   bool null_stream, pageable;
