@@ -233,9 +233,10 @@ static void add_call(const struct call *call) {
 static rill_status begin_observed(struct rill__observed *what) {
   if (nesting < DEPTH) {
     const bool operation = what->stream != NULL && what->kind <= RILL__OBSERVED_UPLOAD;
+    const bool timed = operation && what->kind != RILL__OBSERVED_RECORD;
     struct begun mine = { 0, NULL };
     rill__errors_suspend();
-    const uint64_t base = operation ? rill__trace_base(what->device) : 0; /* the first one takes long */
+    const uint64_t base = timed ? rill__trace_base(what->device) : 0; /* the first one takes long */
     mine.ns = rill__trace_now();
     if (operation) mine.item = rill__trace_begin(what, base, mine.ns);
     rill__errors_resume();

@@ -39,8 +39,9 @@ void rill__trace_introduce(unsigned process, const char *process_name, uint64_t 
 
 struct rill__trace_item;
 
-/* Begin and end the timing of an operation of a stream.  `base`: rill__trace_base of its device.  rill__trace_begin
- * returns NULL if the operation is not timed; an operation that cannot be timed is counted as dropped. */
+/* Begin and end the timing of an operation of a stream.  `base`: rill__trace_base of its device; not used for a record.
+ * rill__trace_begin returns NULL if the operation is not timed; an operation that cannot be timed is counted as
+ * dropped. */
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now);
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status);
 
