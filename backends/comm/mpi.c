@@ -272,7 +272,7 @@ static void end_exchanges(struct joined *list) {
     list = joined->next;
     if (rill__comm_mpi_end_exchange(joined)) {
       (void)MPI_Comm_free(&joined->apart);
-      rill__comm_mpi_free_peers(joined);
+      (void)rill__comm_mpi_free_peers(joined);
       free(joined);
       continue;
     }
@@ -424,8 +424,8 @@ static void end(struct comm *comm) {
     leave_mpi();
     return;
   }
-  rill__comm_mpi_free_peers(joined);
-  if (joined->comparison == MPI_REQUEST_NULL) free(joined); /* otherwise MPI still uses `pair` */
+  const bool used = joined->comparison != MPI_REQUEST_NULL; /* MPI may still write `pair` */
+  if (rill__comm_mpi_free_peers(joined) && !used) free(joined);
 }
 
 /* ---- submitting ---- */

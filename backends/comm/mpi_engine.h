@@ -53,7 +53,7 @@ struct mpi_peer {
   uint64_t last_send, last_receive; /* operation numbers of the latest send and receive */
   struct mpi_state state;           /* the latest state that the peer has sent */
   bool due, in_flight;              /* this rank's state must be sent to the peer; it is being sent */
-  struct mpi_state outgoing;        /* used only by the progress thread */
+  struct mpi_state outgoing;        /* without a message; used only by the progress thread */
   MPI_Request request;              /* used only by the progress thread */
 };
 
@@ -72,11 +72,12 @@ struct joined {
   uint64_t collectives;   /* number of collective operations that this rank has submitted */
   uint64_t kind, number;  /* the latest of these operations */
   uint64_t serial;        /* equal on all ranks; differs from the serials of earlier communicators that MPI has freed */
-  bool tells;             /* a state is due or in flight to some rank */
+  bool tells;             /* a state can be sent to some rank */
   bool waits;             /* states of other ranks may have arrived; used only by the progress thread */
   bool exchanging;        /* the progress thread exchanges states */
   bool ending;            /* drained: states that arrive are ignored */
   bool was_notified;      /* the failure came from another rank */
+  struct mpi_state last_state; /* has the failure; used only by the progress thread */
 
   /* The comparison in progress; used by the progress thread. */
   struct work *comparing;     /* NULL: none */
@@ -111,8 +112,8 @@ void rill__comm_mpi_set_due(struct joined *joined);
 bool rill__comm_mpi_is_settled(const struct joined *joined);
 /* Returns whether a state must be sent. */
 bool rill__comm_mpi_is_due(const struct joined *joined);
-/* Frees the peers of a communicator that is being destroyed. */
-void rill__comm_mpi_free_peers(struct joined *joined);
+/* Frees the peers of a communicator that is being destroyed; returns false if MPI may still read a state. */
+bool rill__comm_mpi_free_peers(struct joined *joined);
 /* Sends and receives states; returns whether there were any.  Call on the progress thread. */
 bool rill__comm_mpi_exchange(void);
 /* Receives the states that are left for a communicator that is in no list; returns whether the other ranks have

@@ -77,11 +77,12 @@ bool rill__comm_mpi_is_due(const struct joined *joined) {
   return false;
 }
 
-void rill__comm_mpi_free_peers(struct joined *joined) {
+bool rill__comm_mpi_free_peers(struct joined *joined) {
   for (uint32_t i = 0; i < joined->ranks; i++) {
-    if (joined->peers[i].in_flight) return; /* MPI may still read the state; it cannot be cancelled */
+    if (joined->peers[i].in_flight) return false; /* MPI may still read the state; it cannot be cancelled */
   }
   free(joined->peers);
+  return true;
 }
 
 /* ---- on the progress thread, without the lock ---- */
@@ -89,15 +90,16 @@ void rill__comm_mpi_free_peers(struct joined *joined) {
 static void lock(void) { pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock); }
 static void unlock(void) { pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock); }
 
-/* Copies the state that must be sent to a rank; returns false if there is none. */
-static bool take_due(struct joined *joined, uint32_t rank) {
+/* Takes the request to send a state to a rank; returns false if there is none.  If the communicator works, copies the
+ * state. */
+static bool take_due(struct joined *joined, uint32_t rank, bool dead) {
   struct mpi_peer *peer = &joined->peers[rank];
   lock();
   const bool due = peer->due;
-  COMM_ASSERT(!peer->in_flight && peer->request == MPI_REQUEST_NULL);
+  COMM_ASSERT(dead || (!peer->in_flight && peer->request == MPI_REQUEST_NULL));
   peer->due = false;
   peer->in_flight |= due;
-  if (due) {
+  if (due && !dead) {
     peer->outgoing = (struct mpi_state){ .serial = joined->serial,
                                          .collectives = joined->collectives,
                                          .sent = peer->sent,
@@ -106,15 +108,31 @@ static bool take_due(struct joined *joined, uint32_t rank) {
                                          .number = joined->number };
   }
   unlock();
-  if (due && joined->dead) {
-    peer->outgoing.status = joined->comm->failure.status;
-    (void)snprintf(peer->outgoing.message, sizeof peer->outgoing.message, "%s", joined->comm->failure.message);
-  }
   return due;
+}
+
+/* Sends the failure to a rank, even if the rank has not received an earlier state.  A communicator that has failed is
+ * never freed, so the message may arrive at any time. */
+static bool send_failure(struct joined *joined, uint32_t rank) {
+  struct mpi_state *const last = &joined->last_state;
+  MPI_Request request;
+  if (!take_due(joined, rank, true)) return false;
+  if (last->status == RILL_OK) {
+    *last = (struct mpi_state){ .serial = joined->serial,
+                                .collectives = UINT64_MAX,
+                                .sent = UINT64_MAX,
+                                .received = UINT64_MAX,
+                                .status = joined->comm->failure.status };
+    (void)snprintf(last->message, sizeof last->message, "%s", joined->comm->failure.message);
+  }
+  const size_t bytes = offsetof(struct mpi_state, message) + strlen(last->message) + 1;
+  (void)MPI_Isend(last, (int)bytes, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &request);
+  return true;
 }
 
 static bool send_state(struct joined *joined, uint32_t rank) {
   struct mpi_peer *peer = &joined->peers[rank];
+  if (joined->dead) return send_failure(joined, rank);
   if (peer->request != MPI_REQUEST_NULL) {
     int done = 0;
     (void)MPI_Test(&peer->request, &done, MPI_STATUS_IGNORE);
@@ -123,11 +141,11 @@ static bool send_state(struct joined *joined, uint32_t rank) {
     peer->in_flight = false;
     unlock();
   }
-  if (!take_due(joined, rank)) return false;
-  const size_t bytes = offsetof(struct mpi_state, message) + strlen(peer->outgoing.message) + 1;
+  if (!take_due(joined, rank, false)) return false;
   int (*const send)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
       rill__comm_mpi_engine.checks ? MPI_Isend : MPI_Issend;
-  (void)send(&peer->outgoing, (int)bytes, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &peer->request);
+  (void)send(&peer->outgoing, (int)offsetof(struct mpi_state, message) + 1, MPI_BYTE, (int)rank, MPI_STATE_TAG,
+             joined->apart, &peer->request);
   return true;
 }
 
@@ -206,9 +224,11 @@ static bool exchange(struct joined *joined) {
   return any;
 }
 
-static bool is_telling(const struct joined *joined) {
+/* Returns whether a state can be sent.  A state that waits for an earlier one to be received is sent while the rank
+ * itself waits. */
+static bool can_send(const struct joined *joined) {
   for (uint32_t i = 0; i < joined->comm->ranks; i++) {
-    if (joined->peers[i].due || joined->peers[i].in_flight) return true;
+    if (joined->peers[i].due && (joined->dead || !joined->peers[i].in_flight)) return true;
   }
   return false;
 }
@@ -224,7 +244,7 @@ bool rill__comm_mpi_exchange(void) {
     unlock();
     any |= exchange(joined);
     lock();
-    joined->tells = is_telling(joined);
+    joined->tells = can_send(joined);
     joined->exchanging = false;
     pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
   }
