@@ -44,6 +44,11 @@ struct mpi_state {
   uint64_t sent, received; /* messages to and from the receiver that the sender has submitted */
   uint64_t kind, number;   /* the sender's latest collective operation */
   rill_status status;      /* RILL_OK unless the sender's communicator has failed */
+};
+
+/* A state with the text of the failure. */
+struct mpi_failure {
+  struct mpi_state state;
   char message[640];
 };
 
@@ -53,7 +58,7 @@ struct mpi_peer {
   uint64_t last_send, last_receive; /* operation numbers of the latest send and receive */
   struct mpi_state state;           /* the latest state that the peer has sent */
   bool due, in_flight;              /* this rank's state must be sent to the peer; it is being sent */
-  struct mpi_state outgoing;        /* without a message; used only by the progress thread */
+  struct mpi_state outgoing;        /* used only by the progress thread */
   MPI_Request request;              /* used only by the progress thread */
 };
 
@@ -77,7 +82,7 @@ struct joined {
   bool exchanging;        /* the progress thread exchanges states */
   bool ending;            /* drained: states that arrive are ignored */
   bool was_notified;      /* the failure came from another rank */
-  struct mpi_state last_state; /* has the failure; used only by the progress thread */
+  struct mpi_failure outgoing; /* used only by the progress thread */
 
   /* The comparison in progress; used by the progress thread. */
   struct work *comparing;     /* NULL: none */

@@ -114,19 +114,19 @@ static bool take_due(struct joined *joined, uint32_t rank, bool dead) {
 /* Sends the failure to a rank, even if the rank has not received an earlier state.  A communicator that has failed is
  * never freed, so the message may arrive at any time. */
 static bool send_failure(struct joined *joined, uint32_t rank) {
-  struct mpi_state *const last = &joined->last_state;
+  struct mpi_failure *const failure = &joined->outgoing;
   MPI_Request request;
   if (!take_due(joined, rank, true)) return false;
-  if (last->status == RILL_OK) {
-    *last = (struct mpi_state){ .serial = joined->serial,
-                                .collectives = UINT64_MAX,
-                                .sent = UINT64_MAX,
-                                .received = UINT64_MAX,
-                                .status = joined->comm->failure.status };
-    (void)snprintf(last->message, sizeof last->message, "%s", joined->comm->failure.message);
+  if (failure->state.status == RILL_OK) {
+    failure->state = (struct mpi_state){ .serial = joined->serial,
+                                         .collectives = UINT64_MAX,
+                                         .sent = UINT64_MAX,
+                                         .received = UINT64_MAX,
+                                         .status = joined->comm->failure.status };
+    (void)snprintf(failure->message, sizeof failure->message, "%s", joined->comm->failure.message);
   }
-  const size_t bytes = offsetof(struct mpi_state, message) + strlen(last->message) + 1;
-  (void)MPI_Isend(last, (int)bytes, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &request);
+  const size_t bytes = offsetof(struct mpi_failure, message) + strlen(failure->message) + 1;
+  (void)MPI_Isend(failure, (int)bytes, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &request);
   return true;
 }
 
@@ -144,8 +144,7 @@ static bool send_state(struct joined *joined, uint32_t rank) {
   if (!take_due(joined, rank, false)) return false;
   int (*const send)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
       rill__comm_mpi_engine.checks ? MPI_Isend : MPI_Issend;
-  (void)send(&peer->outgoing, (int)offsetof(struct mpi_state, message) + 1, MPI_BYTE, (int)rank, MPI_STATE_TAG,
-             joined->apart, &peer->request);
+  (void)send(&peer->outgoing, sizeof peer->outgoing, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &peer->request);
   return true;
 }
 
@@ -158,10 +157,11 @@ static bool receive_state(struct joined *joined) {
   int found = 0;
   MPI_Message message;
   MPI_Status status;
-  struct mpi_state state = { .message = "" };
+  struct mpi_failure from = { .message = "" };
   const int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_STATE_TAG, joined->apart, &found, &message, &status);
   if (code != MPI_SUCCESS || !found) return false;
-  (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
+  (void)MPI_Mrecv(&from, sizeof from, MPI_BYTE, &message, &status);
+  const struct mpi_state state = from.state;
   if (state.serial != joined->serial) return true; /* of an earlier communicator, which this rank has released */
   lock();
   struct mpi_state *const known = &joined->peers[status.MPI_SOURCE].state;
@@ -172,7 +172,7 @@ static bool receive_state(struct joined *joined) {
   joined->was_notified |= state.status != RILL_OK;
   unlock();
   if (state.status == RILL_OK || joined->dead) return true;
-  (void)rill__comm_fail(state.status, "%s", state.message);
+  (void)rill__comm_fail(state.status, "%s", from.message);
   fail(joined, rill__comm_mpi_services->last_error());
   return true;
 }
@@ -257,7 +257,7 @@ bool rill__comm_mpi_exchange(void) {
 }
 
 bool rill__comm_mpi_end_exchange(struct joined *joined) {
-  struct mpi_state state;
+  struct mpi_failure state;
   int found = 1;
   bool all_received = true;
   while (found) {

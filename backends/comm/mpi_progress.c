@@ -110,7 +110,7 @@ static void match_message(struct work *work, uint64_t round) {
     return;
   }
   if (code == MPI_SUCCESS && status.MPI_TAG == MPI_STATE_TAG) { /* left by a communicator that was freed */
-    struct mpi_state left;
+    struct mpi_failure left;
     (void)MPI_Mrecv(&left, sizeof left, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     joined->looked[op->peer] = round;
     return;
