@@ -475,19 +475,39 @@ static struct step draw_step(struct program *p, uint32_t stream, uint32_t which)
   return s;
 }
 
-/* Several operations that make progress together, on streams and buffers of their own. */
+/* Returns whether some ranks may have nothing to call in the step. */
+static bool is_partial(const struct program *p, const struct step *s, uint32_t which) {
+  const step_fn f = operations[which];
+  return s->view >= &p->views[LASTING] || f == message || f == all_to_all_v || f == gather_v || f == scatter_v;
+}
+
+/* Several operations that make progress together, on streams and buffers of their own.  NCCL runs them in the order of
+ * the first use of a communicator and a stream, which must be the same on all ranks; if not all ranks call all of them,
+ * they use one communicator and one stream there. */
 static const char *run_group(struct program *p) {
   const uint32_t count = 2 + (uint32_t)draw(p, 2), turn = (uint32_t)draw(p, BUFFERS);
   struct step steps[3];
-  uint32_t which[3];
+  uint32_t which[3], streams[3];
+  bool partial = false;
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t stream = (uint32_t)draw(p, STREAMS);
+    streams[i] = (uint32_t)draw(p, STREAMS);
     which[i] = (uint32_t)draw(p, OPERATIONS);
-    steps[i] = draw_step(p, stream, which[i]);
+    steps[i] = draw_step(p, streams[i], which[i]);
     steps[i].src = (2 * i + turn) % BUFFERS;
     steps[i].dst = (2 * i + turn + 1) % BUFFERS;
-    RUN(take(p, stream, steps[i].src));
-    RUN(take(p, stream, steps[i].dst));
+    partial |= is_partial(p, &steps[i], which[i]);
+  }
+  for (uint32_t i = 1; i < count && partial && !on_cpu(); i++) {
+    streams[i] = streams[0];
+    steps[i].stream = steps[0].stream;
+    steps[i].view = steps[0].view;
+    if (steps[i].op == RILL_COMM_AVERAGE && is_float(steps[i].type) && !averages_exactly(steps[i].view)) {
+      steps[i].op = RILL_COMM_SUM;
+    }
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    RUN(take(p, streams[i], steps[i].src));
+    RUN(take(p, streams[i], steps[i].dst));
     const char *const failure = steps[i].numbers ? fill_numbers(p, &steps[i]) : NULL;
     if (failure != NULL) return failure;
   }
