@@ -28,8 +28,8 @@
  * such a stream still runs, on buffers of undefined contents. On the CPU, this work is dropped, like held work whose
  * event is released unrecorded. Without a deadline, a dead rank is noticed in a later call or never. The error text
  * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks that the
- * operation waits for, with NCCL those of the same process. Local ranks fail together, with the same text. So do ranks
- * of MPI that wait for more than 10 ms when one of them fails, or later.
+ * operation waits for, with NCCL those of the same process. Local ranks fail together, with the same text. If a rank of
+ * MPI fails, the ranks that wait for 10 ms or longer, then or later, also fail with its text.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
  * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
