@@ -153,7 +153,8 @@ bool rill__comm_run_apart(void *(*run)(void *), void *argument) {
 static void free_comm(struct comm *comm) {
   (void)rill_stream_release(comm->check_stream);
   (void)rill_free(comm->check_memory);
-  (void)rill_free(comm->check_device_memory);
+  /* Otherwise a comparison may still write the records, which are not freed then. */
+  if (!comm->broken || !comm->engine->cannot_cancel) (void)rill_free(comm->check_device_memory);
   for (int i = 0; i < COMM_PAIR_SIZES; i++) {
     (void)rill_free(comm->pair_memory[i]);
     (void)rill_free(comm->pair_device_memory[i]);

@@ -495,6 +495,7 @@ static const struct comm_engine comm_mpi = {
   .compares_messages = true,
   .takes_empty = true,
   .notes = true,
+  .cannot_cancel = true,
   .start = start,
   .version = version,
   .make_id = make_id,
