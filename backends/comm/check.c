@@ -5,9 +5,9 @@
  * send and its receive exchange records only if the engine does not compare messages itself; sends and receives that
  * cross must be in a group then, because otherwise the calls would wait for each other.
  *
- * Invariant: the operations of a communicator are submitted in the order in which they were compared, and one thread at
- * a time uses its records.  The mutex `checking` is therefore held during a call; the deadline of the communicator and
- * rill_comm_abort end the wait. */
+ * Invariant: the operations of a communicator are submitted in the order in which they were compared, and one call at a
+ * time uses its records: the one whose turn COMM_CHECKING is.  Other calls wait for their turn.  The deadline of the
+ * communicator and rill_comm_abort end both waits. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static uint64_t number_of(const struct comm_op *ops, size_t i) {
 
 static rill_status upload(const struct comm_op *op, uint64_t number) {
   struct comm *comm = op->comm;
-  COMM_ASSERT(pthread_mutex_trylock(&comm->checking) != 0);
+  COMM_ASSERT(comm->turns[COMM_CHECKING].taken);
   COMM_TRY(prepare(comm));
   struct comm_record *own = host_records(comm) + comm->ranks;
   *own = comm_record_of(op, number);
@@ -71,10 +71,17 @@ static struct comm_op gather(const struct comm_op *op, uint64_t number) {
                            .for_number = number };
 }
 
+/* Waits for the end of an exchange.  The stream of a GPU also gets there if the exchange was ended without a result: by
+ * rill_comm_abort or by an error of the engine, which the stream reports only if there is a deadline. */
+static rill_status wait_for_records(struct comm *comm) {
+  COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
+  return rill__comm_poll(comm);
+}
+
 static rill_status compare(struct comm *comm) {
   const size_t size = comm->ranks * sizeof(struct comm_record);
   COMM_TRY_RILL(rill_copy_async(comm->check_stream, host_records(comm), device_records(comm), size), "RILL_CHECK=comm");
-  COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
+  COMM_TRY(wait_for_records(comm));
   const struct comm_record *own = host_records(comm) + comm->ranks;
   for (uint32_t i = 0; i < comm->ranks; i++) {
     const struct comm_record *other = host_records(comm) + i;
@@ -185,7 +192,7 @@ static rill_status compare_answers(const struct pairs *made) {
   const size_t n = made->n;
   COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->host + n, made->device + n, n * sizeof(struct comm_record)),
                 "RILL_CHECK=comm");
-  COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
+  COMM_TRY(wait_for_records(made->comm));
   for (size_t i = 0; i < n; i++) {
     const struct comm_record *const own = made->host + i, *const other = made->host + n + i;
     COMM_REQUIRE(comm_records_match(own, other), RILL_ERROR_INVALID_ARGUMENT, "%s does not match %s",

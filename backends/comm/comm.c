@@ -153,7 +153,8 @@ bool rill__comm_run_apart(void *(*run)(void *), void *argument) {
 static void free_comm(struct comm *comm) {
   (void)rill_stream_release(comm->check_stream);
   (void)rill_free(comm->check_memory);
-  (void)rill_free(comm->check_device_memory);
+  /* Otherwise a comparison may still write the records, which are not freed then. */
+  if (!comm->broken || !comm->engine->cannot_cancel) (void)rill_free(comm->check_device_memory);
   for (int i = 0; i < COMM_PAIR_SIZES; i++) {
     (void)rill_free(comm->pair_memory[i]);
     (void)rill_free(comm->pair_device_memory[i]);
@@ -161,8 +162,6 @@ static void free_comm(struct comm *comm) {
   (void)rill_free(comm->scratch);
   pthread_cond_destroy(&comm->changed);
   pthread_mutex_destroy(&comm->lock);
-  pthread_mutex_destroy(&comm->submitting);
-  pthread_mutex_destroy(&comm->checking);
   free(comm);
 }
 
@@ -192,8 +191,6 @@ rill_status rill__comm_new(const struct comm_engine *engine, rill_device device,
   comm->ordinal = info->ordinal;
   comm->timeout = options->timeout_ns;
   comm->last = &comm->first;
-  (void)pthread_mutex_init(&comm->checking, NULL);
-  (void)pthread_mutex_init(&comm->submitting, NULL);
   (void)pthread_mutex_init(&comm->lock, NULL);
   comm_init_condition(&comm->changed);
   rill_stream stream; /* opening the default stream creates the device's context */
@@ -274,6 +271,30 @@ rill_status rill__comm_check_intact(struct comm *comm) {
   const struct comm_error failure = broken ? comm->failure : (struct comm_error){ .status = RILL_OK };
   pthread_mutex_unlock(&comm->lock);
   return broken ? rill__comm_fail_as(&failure) : RILL_OK;
+}
+
+/* Invariant: at most one call has a turn, and calls get it in the order of their tickets.  `first` is the ticket of
+ * that call, or, if no call has the turn, that of the next one.  A broken communicator gives no turn to anybody, so
+ * calls that stop waiting need not return their tickets. */
+rill_status rill__comm_take_turn(struct comm *comm, enum comm_turn which) {
+  struct comm_turns *const turns = &comm->turns[which];
+  pthread_mutex_lock(&comm->lock);
+  const uint64_t ticket = turns->next++;
+  while (!comm->broken && turns->first != ticket) (void)pthread_cond_wait(&comm->changed, &comm->lock);
+  const bool broken = comm->broken;
+  COMM_ASSERT(broken || !turns->taken);
+  if (!broken) turns->taken = true;
+  pthread_mutex_unlock(&comm->lock);
+  return broken ? rill__comm_check_intact(comm) : RILL_OK;
+}
+
+void rill__comm_pass_turn(struct comm *comm, enum comm_turn which) {
+  struct comm_turns *const turns = &comm->turns[which];
+  pthread_mutex_lock(&comm->lock);
+  COMM_ASSERT(turns->taken && turns->first < turns->next);
+  turns->taken = false;
+  if (++turns->first != turns->next) pthread_cond_broadcast(&comm->changed);
+  pthread_mutex_unlock(&comm->lock);
 }
 
 rill_status rill__comm_go_inside(struct comm *comm, bool submits) {

@@ -125,6 +125,19 @@ struct comm_flight {
   struct comm_op op; /* the first operation */
 };
 
+/* A queue of the calls that use a communicator one after the other, in the order in which they arrive.  No mutex is
+ * held during a turn, which may wait for a driver or for other ranks. */
+struct comm_turns {
+  uint64_t next;  /* ticket of the next call that arrives */
+  uint64_t first; /* ticket of the call that has the turn, or gets it when it arrives */
+  bool taken;     /* a call has the turn */
+};
+enum comm_turn {
+  COMM_CHECKING, /* RILL_CHECK=comm: the call compares its operations and submits them.  It owns the records. */
+  COMM_SUBMITTING,
+  COMM_TURNS
+};
+
 struct comm {
   const struct comm_engine *engine;
   rill_comm handle;
@@ -141,17 +154,13 @@ struct comm {
   rill_stream check_stream; /* used by RILL_CHECK=comm (check.c), like the next two */
   void *check_memory, *check_device_memory;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
-  _Atomic uint64_t numbered; /* number of the last operation; changed under `submitting` */
+  _Atomic uint64_t numbered; /* number of the last operation; changed by the call whose turn COMM_SUBMITTING is */
   uint64_t family;           /* equal on all ranks of a communicator, and very likely unique to it; 0: not joined */
-  uint64_t splits;           /* number of splits so far; guarded by `submitting` */
-
-  pthread_mutex_t checking;   /* RILL_CHECK=comm: orders the comparisons and the submissions after them, and guards the
-                                 buffers of the comparisons; held while the ranks compare; taken before `submitting` */
-  pthread_mutex_t submitting; /* orders submissions; an engine call may block under it, which delays only users of this
-                                 communicator */
+  uint64_t splits;           /* number of splits so far; changed like `numbered` */
 
   pthread_mutex_t lock; /* guards the following fields; never held across a call to the engine or to rill */
   pthread_cond_t changed;
+  struct comm_turns turns[COMM_TURNS];
   bool broken, aborted; /* aborted: engine->abort has returned */
   struct comm_error failure;
   uint32_t inside;           /* running calls of the engine */
@@ -262,6 +271,7 @@ struct comm_engine {
   bool takes_empty;       /* takes operations of 0 elements, to compare them */
   bool joins_in_time; /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
   bool notes;         /* the engine itself reports to rill when its operations ran */
+  bool cannot_cancel; /* operations may use their buffers even after a broken communicator has ended */
 
   /* Makes the engine usable.  Called on the caller's thread before each use.  A failure says what was tried. */
   rill_status (*start)(void);
@@ -415,6 +425,13 @@ void rill__comm_handle_exit(const struct comm_engine *engine);
 rill_status rill__comm_pin(rill_comm handle, struct comm **out);
 void rill__comm_unpin(struct comm *comm);
 
+/* Waits until it is the call's turn, which ends with rill__comm_pass_turn.  Fails, without a turn, if the communicator
+ * is broken or breaks during the wait.  A call takes COMM_CHECKING before COMM_SUBMITTING, and the turns of several
+ * communicators in the order of their addresses; it is not inside of a communicator then, so that abort does not wait
+ * for it. */
+rill_status rill__comm_take_turn(struct comm *comm, enum comm_turn which);
+void rill__comm_pass_turn(struct comm *comm, enum comm_turn which);
+
 /* Bracket each engine call that uses the communicator, so that abort waits for it.  The first one fails if the
  * communicator is broken. */
 rill_status rill__comm_go_inside(struct comm *comm, bool submits);
@@ -454,7 +471,7 @@ void rill__comm_flights_end(struct comm_flight *flights, bool submitted);
 void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
 
 /* RILL_CHECK=comm: rill__comm_checks returns whether it is on; rill__comm_check compares what the ranks are about to
- * do.  Call it under `checking` of the communicators. */
+ * do.  Call it in the turn COMM_CHECKING of the communicators. */
 bool rill__comm_checks(void);
 rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 

@@ -133,7 +133,7 @@ static void drop_comms(struct join *join, bool joined) {
  * destroyed and accepts no operation. */
 static rill_status split_parent(struct join *join) {
   struct comm *parent = join->parent;
-  pthread_mutex_lock(&parent->submitting);
+  COMM_TRY(rill__comm_take_turn(parent, COMM_SUBMITTING));
   rill_status status = rill__comm_go_inside(parent, true);
   if (status == RILL_OK) {
     const uint64_t which[2] = { ++parent->splits, join->color };
@@ -141,7 +141,7 @@ static rill_status split_parent(struct join *join) {
     status = parent->engine->split(parent, join->color, join->key, join->comms[0]);
     rill__comm_come_out(parent, true);
   }
-  pthread_mutex_unlock(&parent->submitting);
+  rill__comm_pass_turn(parent, COMM_SUBMITTING);
   return status;
 }
 

@@ -264,18 +264,45 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   return status;
 }
 
+/* Frees what is left of destroyed communicators, or keeps it if other ranks have not received a state of this rank yet.
+ */
+static void end_exchanges(struct joined *list) {
+  while (list != NULL) {
+    struct joined *joined = list;
+    list = joined->next;
+    if (rill__comm_mpi_end_exchange(joined)) {
+      (void)MPI_Comm_free(&joined->apart);
+      (void)rill__comm_mpi_free_peers(joined);
+      free(joined);
+      continue;
+    }
+    pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
+    joined->next = rill__comm_mpi_engine.left;
+    rill__comm_mpi_engine.left = joined;
+    pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
+  }
+}
+
+static struct joined *take_left(void) {
+  pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
+  struct joined *left = rill__comm_mpi_engine.left;
+  rill__comm_mpi_engine.left = NULL;
+  pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
+  return left;
+}
+
 /* Creates comm->native, which owns `mpi` on success.  Collective over the ranks of `mpi`. */
 static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
+  end_exchanges(take_left());
   struct joined *joined = calloc(1, sizeof *joined);
   uint64_t *looked = calloc(comm->ranks, sizeof *looked);
-  const bool checks = rill__comm_mpi_engine.checks;
-  struct mpi_peer *peers = checks ? calloc(comm->ranks, sizeof *peers) : NULL;
+  struct mpi_peer *peers = calloc(comm->ranks, sizeof *peers);
   MPI_Comm apart = MPI_COMM_NULL;
   const int code = MPI_Comm_dup(mpi, &apart); /* collective, so it is called even if this rank has no memory */
   if (code == MPI_SUCCESS) (void)MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
   uint64_t serial = comm_now();
-  if (code == MPI_SUCCESS && checks) (void)MPI_Bcast(&serial, 1, MPI_UINT64_T, 0, apart);
-  if (code != MPI_SUCCESS || joined == NULL || looked == NULL || (checks && peers == NULL)) {
+  if (code == MPI_SUCCESS) (void)MPI_Bcast(&serial, 1, MPI_UINT64_T, 0, apart);
+  if (code != MPI_SUCCESS || joined == NULL || looked == NULL || peers == NULL) {
     free(peers);
     free(looked);
     free(joined);
@@ -284,6 +311,7 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
     return rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   }
   *joined = (struct joined){ .comm = comm,
+                             .ranks = comm->ranks,
                              .mpi = mpi,
                              .apart = apart,
                              .last = &joined->first,
@@ -291,7 +319,7 @@ static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
                              .peers = peers,
                              .serial = serial,
                              .comparison = MPI_REQUEST_NULL };
-  for (uint32_t i = 0; checks && i < comm->ranks; i++) peers[i].request = MPI_REQUEST_NULL;
+  for (uint32_t i = 0; i < comm->ranks; i++) peers[i].request = MPI_REQUEST_NULL;
   comm->native = joined;
   pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   joined->next = rill__comm_mpi_engine.all;
@@ -372,6 +400,7 @@ static void drain(struct comm *comm) {
     (void)pthread_cond_wait(&rill__comm_mpi_engine.parts.changed, &rill__comm_mpi_engine.parts.lock);
   }
   joined->ending = true;
+  for (uint32_t i = 0; i < comm->ranks && !joined->dead; i++) joined->peers[i].due = false; /* nothing waits any more */
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
 }
 
@@ -386,14 +415,17 @@ static void end(struct comm *comm) {
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
   pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
-  if (!joined->dead && enter_mpi() == RILL_OK) {
-    (void)MPI_Comm_free(&joined->mpi);
-    (void)MPI_Comm_free(&joined->apart);
-    leave_mpi();
-  }
-  rill__comm_mpi_free_peers(joined);
   free(joined->looked);
-  if (joined->comparison == MPI_REQUEST_NULL) free(joined); /* otherwise MPI still uses `pair` */
+  if (!joined->dead && enter_mpi() == RILL_OK) {
+    COMM_ASSERT(joined->comparison == MPI_REQUEST_NULL);
+    (void)MPI_Comm_free(&joined->mpi);
+    joined->next = NULL;
+    end_exchanges(joined);
+    leave_mpi();
+    return;
+  }
+  const bool used = joined->comparison != MPI_REQUEST_NULL; /* MPI may still write `pair` */
+  if (rill__comm_mpi_free_peers(joined) && !used) free(joined);
 }
 
 /* ---- submitting ---- */
@@ -463,6 +495,7 @@ static const struct comm_engine comm_mpi = {
   .compares_messages = true,
   .takes_empty = true,
   .notes = true,
+  .cannot_cancel = true,
   .start = start,
   .version = version,
   .make_id = make_id,

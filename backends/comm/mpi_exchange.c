@@ -1,10 +1,14 @@
-/* RILL_CHECK=comm with MPI: the ranks of a communicator exchange their states.
+/* The ranks of a communicator exchange their states.
  *
  * MPI does not detect that one rank waits in a collective operation while another rank waits for a message, and does
- * not tell the other ranks when a communicator fails on one rank.  Each rank therefore sends its state to every other
- * rank when it has submitted a collective operation, and when its communicator fails.  If an earlier state has not been
- * sent yet, only the later one is sent.  The progress thread sends and receives the states, even while no operation
- * runs.
+ * not tell the other ranks when a communicator fails on one rank.  A rank whose operation has waited for long therefore
+ * sends its state to the ranks for which the operation may wait, once for each such operation: if two ranks wait for
+ * each other, one of them sees why.  Until the operation ends, the rank receives states.  A rank whose
+ * communicator has failed sends its state, with the failure, to all other ranks.  An operation that does not wait sends
+ * nothing.
+ *
+ * With RILL_CHECK=comm a rank also sends its state to all other ranks when it has submitted a collective operation, and
+ * receives states even while no operation runs.  If an earlier state has not been sent yet, only the later one is sent.
  *
  * All ranks must submit their operations in the same order.  A rank that has submitted more collective operations than
  * this rank must therefore have submitted its side of every message that this rank has submitted.  Otherwise the ranks
@@ -16,22 +20,21 @@
  * Invariant: MPI reads `outgoing` from the time when `in_flight` is set until `request` has ended, and in this time the
  * progress thread does not write it.
  *
- * Invariant: all states that the ranks sent have been received when an intact communicator is freed, because MPI may
- * reuse its context for another communicator, which would receive the remaining states. */
+ * Invariant: no message with a state is left that another communicator could receive.  MPI may reuse the context of a
+ * communicator that has been freed.  With RILL_CHECK=comm a communicator that works is freed when the states of all its
+ * collective operations have been received.  Otherwise a state is sent with MPI_Issend, and a rank frees `apart` only
+ * if all its states have been received.  A state that arrives after the receiver has freed its side can still be found
+ * by a later communicator of other ranks: its serial tells an exchange, and its tag a receive, to ignore it. */
 #include "backends/comm/mpi_engine.h"
 
 #include <stddef.h>
 #include <string.h>
-
-enum { TAG = 1 };
 
 /* ---- counting submitted operations, under the lock ---- */
 
 void rill__comm_mpi_count(struct joined *joined, struct work *work) {
   const struct comm_op *op = &work->op;
   COMM_ASSERT(work->collective == 0 && !joined->ending);
-  if (joined->peers == NULL && !comm_is_message(op)) work->collective = ++joined->collectives;
-  if (joined->peers == NULL) return;
   if (comm_is_message(op)) {
     struct mpi_peer *peer = &joined->peers[op->peer];
     const bool sends = op->kind == COMM_SEND;
@@ -42,18 +45,23 @@ void rill__comm_mpi_count(struct joined *joined, struct work *work) {
   work->collective = ++joined->collectives;
   joined->kind = op->number != 0 ? op->kind : op->for_kind;
   joined->number = op->number != 0 ? op->number : op->for_number;
-  rill__comm_mpi_set_due(joined);
+  if (rill__comm_mpi_engine.checks) rill__comm_mpi_set_due(joined);
+}
+
+static void set_due_to(struct joined *joined, uint32_t rank) {
+  if (rank == joined->comm->rank) return;
+  joined->peers[rank].due = joined->tells = rill__comm_mpi_engine.exchanges = true;
 }
 
 void rill__comm_mpi_set_due(struct joined *joined) {
-  if (joined->peers == NULL) return;
-  for (uint32_t i = 0; i < joined->comm->ranks; i++) joined->peers[i].due = i != joined->comm->rank;
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) set_due_to(joined, i);
 }
 
-/* Returns whether all states of this rank have been sent, and every other rank has reported at least as many collective
- * operations as this rank has submitted.  A rank that has done so sends another state only if it submits more. */
+/* With RILL_CHECK=comm, returns whether all states of this rank have been sent, and every other rank has reported at
+ * least as many collective operations as this rank has submitted.  A rank that has done so sends another state only if
+ * it submits more. */
 bool rill__comm_mpi_is_settled(const struct joined *joined) {
-  if (joined->peers == NULL || joined->dead) return true;
+  if (joined->dead || !rill__comm_mpi_engine.checks) return true;
   for (uint32_t i = 0; i < joined->comm->ranks; i++) {
     const struct mpi_peer *peer = &joined->peers[i];
     if (i == joined->comm->rank) continue;
@@ -63,17 +71,18 @@ bool rill__comm_mpi_is_settled(const struct joined *joined) {
 }
 
 bool rill__comm_mpi_is_due(const struct joined *joined) {
-  for (uint32_t i = 0; joined->peers != NULL && i < joined->comm->ranks; i++) {
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) {
     if (joined->peers[i].due) return true;
   }
   return false;
 }
 
-void rill__comm_mpi_free_peers(struct joined *joined) {
-  for (uint32_t i = 0; joined->peers != NULL && i < joined->comm->ranks; i++) {
-    if (joined->peers[i].in_flight) return; /* MPI may still read the state; it cannot be cancelled */
+bool rill__comm_mpi_free_peers(struct joined *joined) {
+  for (uint32_t i = 0; i < joined->ranks; i++) {
+    if (joined->peers[i].in_flight) return false; /* MPI may still read the state; it cannot be cancelled */
   }
   free(joined->peers);
+  return true;
 }
 
 /* ---- on the progress thread, without the lock ---- */
@@ -81,15 +90,16 @@ void rill__comm_mpi_free_peers(struct joined *joined) {
 static void lock(void) { pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock); }
 static void unlock(void) { pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock); }
 
-/* Copies the state that must be sent to a rank; returns false if there is none. */
-static bool take_due(struct joined *joined, uint32_t rank) {
+/* Takes the request to send a state to a rank; returns false if there is none.  If the communicator works, copies the
+ * state. */
+static bool take_due(struct joined *joined, uint32_t rank, bool dead) {
   struct mpi_peer *peer = &joined->peers[rank];
   lock();
   const bool due = peer->due;
-  COMM_ASSERT(!peer->in_flight && peer->request == MPI_REQUEST_NULL);
+  COMM_ASSERT(dead || (!peer->in_flight && peer->request == MPI_REQUEST_NULL));
   peer->due = false;
   peer->in_flight |= due;
-  if (due) {
+  if (due && !dead) {
     peer->outgoing = (struct mpi_state){ .serial = joined->serial,
                                          .collectives = joined->collectives,
                                          .sent = peer->sent,
@@ -98,15 +108,31 @@ static bool take_due(struct joined *joined, uint32_t rank) {
                                          .number = joined->number };
   }
   unlock();
-  if (due && joined->dead) {
-    peer->outgoing.status = joined->comm->failure.status;
-    (void)snprintf(peer->outgoing.message, sizeof peer->outgoing.message, "%s", joined->comm->failure.message);
-  }
   return due;
+}
+
+/* Sends the failure to a rank, even if the rank has not received an earlier state.  A communicator that has failed is
+ * never freed, so the message may arrive at any time. */
+static bool send_failure(struct joined *joined, uint32_t rank) {
+  struct mpi_failure *const failure = &joined->outgoing;
+  MPI_Request request;
+  if (!take_due(joined, rank, true)) return false;
+  if (failure->state.status == RILL_OK) {
+    failure->state = (struct mpi_state){ .serial = joined->serial,
+                                         .collectives = UINT64_MAX,
+                                         .sent = UINT64_MAX,
+                                         .received = UINT64_MAX,
+                                         .status = joined->comm->failure.status };
+    (void)snprintf(failure->message, sizeof failure->message, "%s", joined->comm->failure.message);
+  }
+  const size_t bytes = offsetof(struct mpi_failure, message) + strlen(failure->message) + 1;
+  (void)MPI_Isend(failure, (int)bytes, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &request);
+  return true;
 }
 
 static bool send_state(struct joined *joined, uint32_t rank) {
   struct mpi_peer *peer = &joined->peers[rank];
+  if (joined->dead) return send_failure(joined, rank);
   if (peer->request != MPI_REQUEST_NULL) {
     int done = 0;
     (void)MPI_Test(&peer->request, &done, MPI_STATUS_IGNORE);
@@ -115,9 +141,10 @@ static bool send_state(struct joined *joined, uint32_t rank) {
     peer->in_flight = false;
     unlock();
   }
-  if (!take_due(joined, rank)) return false;
-  const size_t bytes = offsetof(struct mpi_state, message) + strlen(peer->outgoing.message) + 1;
-  (void)MPI_Isend(&peer->outgoing, (int)bytes, MPI_BYTE, (int)rank, TAG, joined->apart, &peer->request);
+  if (!take_due(joined, rank, false)) return false;
+  int (*const send)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) =
+      rill__comm_mpi_engine.checks ? MPI_Isend : MPI_Issend;
+  (void)send(&peer->outgoing, sizeof peer->outgoing, MPI_BYTE, (int)rank, MPI_STATE_TAG, joined->apart, &peer->request);
   return true;
 }
 
@@ -130,10 +157,11 @@ static bool receive_state(struct joined *joined) {
   int found = 0;
   MPI_Message message;
   MPI_Status status;
-  struct mpi_state state = { .message = "" };
-  const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG, joined->apart, &found, &message, &status);
+  struct mpi_failure from = { .message = "" };
+  const int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_STATE_TAG, joined->apart, &found, &message, &status);
   if (code != MPI_SUCCESS || !found) return false;
-  (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, &status);
+  (void)MPI_Mrecv(&from, sizeof from, MPI_BYTE, &message, &status);
+  const struct mpi_state state = from.state;
   if (state.serial != joined->serial) return true; /* of an earlier communicator, which this rank has released */
   lock();
   struct mpi_state *const known = &joined->peers[status.MPI_SOURCE].state;
@@ -144,7 +172,7 @@ static bool receive_state(struct joined *joined) {
   joined->was_notified |= state.status != RILL_OK;
   unlock();
   if (state.status == RILL_OK || joined->dead) return true;
-  (void)rill__comm_fail(state.status, "%s", state.message);
+  (void)rill__comm_fail(state.status, "%s", from.message);
   fail(joined, rill__comm_mpi_services->last_error());
   return true;
 }
@@ -187,6 +215,7 @@ static void check_order(struct joined *joined) {
 
 static bool exchange(struct joined *joined) {
   bool any = false;
+  joined->waits = false;
   COMM_ASSERT(pthread_equal(rill__comm_mpi_engine.thread, pthread_self()));
   for (uint32_t i = 0; i < joined->comm->ranks; i++) any |= i != joined->comm->rank && send_state(joined, i);
   if (joined->ending) return any;
@@ -195,32 +224,80 @@ static bool exchange(struct joined *joined) {
   return any;
 }
 
-/* Exchanges the states of all communicators.  A communicator is neither drained nor ended while `exchanging` is set. */
+/* Returns whether a state can be sent.  A state that waits for an earlier one to be received is sent while the rank
+ * itself waits. */
+static bool can_send(const struct joined *joined) {
+  for (uint32_t i = 0; i < joined->comm->ranks; i++) {
+    if (joined->peers[i].due && (joined->dead || !joined->peers[i].in_flight)) return true;
+  }
+  return false;
+}
+
+/* Exchanges the states of all communicators that have some.  A communicator is neither drained nor ended while
+ * `exchanging` is set. */
 bool rill__comm_mpi_exchange(void) {
-  bool any = false;
+  bool any = false, tells = false;
   lock();
   for (struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
-    if (joined->peers == NULL) continue;
+    if (!rill__comm_mpi_engine.checks && !joined->waits && !joined->tells) continue;
     joined->exchanging = true;
     unlock();
     any |= exchange(joined);
     lock();
+    joined->tells = can_send(joined);
     joined->exchanging = false;
     pthread_cond_broadcast(&rill__comm_mpi_engine.parts.changed);
   }
+  for (const struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
+    tells |= joined->tells;
+  }
+  rill__comm_mpi_engine.exchanges = tells;
   unlock();
   return any;
+}
+
+bool rill__comm_mpi_end_exchange(struct joined *joined) {
+  struct mpi_failure state;
+  int found = 1;
+  bool all_received = true;
+  while (found) {
+    MPI_Message message;
+    const int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_STATE_TAG, joined->apart, &found, &message, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) found = 0;
+    if (found) (void)MPI_Mrecv(&state, sizeof state, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+  }
+  for (uint32_t i = 0; i < joined->ranks; i++) {
+    struct mpi_peer *const peer = &joined->peers[i];
+    int done = 1;
+    if (peer->request != MPI_REQUEST_NULL) (void)MPI_Test(&peer->request, &done, MPI_STATUS_IGNORE);
+    if (done) peer->in_flight = false;
+    else all_received = false;
+  }
+  return all_received;
+}
+
+void rill__comm_mpi_tell(struct work *work) {
+  struct joined *joined = work->op.comm->native;
+  joined->waits = true;
+  lock();
+  rill__comm_mpi_engine.exchanges = true;
+  if (!work->notified && comm_is_message(&work->op)) set_due_to(joined, work->op.peer);
+  else if (!work->notified) rill__comm_mpi_set_due(joined);
+  unlock();
+  work->notified = true;
 }
 
 void rill__comm_mpi_list_missing(const struct work *work, char *text, size_t size) {
   const struct joined *joined = work->op.comm->native;
   size_t used = 0;
   text[0] = '\0';
-  if (joined->peers == NULL || work->collective == 0) return;
+  const bool checks = rill__comm_mpi_engine.checks;
+  if (work->collective == 0 || (!checks && !work->notified)) return;
   lock();
   for (uint32_t i = 0; i < joined->comm->ranks && used + 40 < size; i++) {
     if (i == joined->comm->rank || joined->peers[i].state.collectives >= work->collective) continue;
-    const int wrote = snprintf(text + used, size - used, "; rank %u has not called it", i);
+    const int wrote = snprintf(text + used, size - used, "; rank %u %s", i,
+                               checks ? "has not called it" : "is not known to have reached it");
     used += wrote > 0 ? (size_t)wrote : 0;
   }
   unlock();

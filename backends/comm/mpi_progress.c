@@ -109,6 +109,12 @@ static void match_message(struct work *work, uint64_t round) {
     joined->looked[op->peer] = round;
     return;
   }
+  if (code == MPI_SUCCESS && status.MPI_TAG == MPI_STATE_TAG) { /* left by a communicator that was freed */
+    struct mpi_failure left;
+    (void)MPI_Mrecv(&left, sizeof left, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    joined->looked[op->peer] = round;
+    return;
+  }
   work->awaits = false;
   if (code == MPI_SUCCESS) {
     const uint32_t type = (uint32_t)status.MPI_TAG;
@@ -194,6 +200,15 @@ static bool has_ended(struct work *work, uint64_t round) {
   return false;
 }
 
+/* Returns whether other ranks should know that the work waits.  A collective operation that has been compared waits for
+ * no rank that has not called it.  RILL_CHECK=comm tells the ranks in any case.  `now` is 0 in most rounds, to save
+ * queries of the clock. */
+static bool has_waited(const struct work *work, uint64_t now) {
+  enum { LONG_NS = 10000000 };
+  if (rill__comm_mpi_engine.checks || (work->phase == MPI_STARTED && !comm_is_message(&work->op))) return false;
+  return now > work->since && now - work->since > LONG_NS;
+}
+
 static bool is_late(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
@@ -201,7 +216,7 @@ static bool is_late(struct work *work) {
   rill__comm_mpi_list_missing(work, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
                         "%s has not finished within %llu ns%s" COMM_HINT
-                        "look for a rank that stalled or called something else (RILL_CHECK=comm)",
+                        "look for a rank that stalled, or for operations that wait for each other",
                         comm_describe(&work->op).text, (unsigned long long)comm->timeout, missing);
   return true;
 }
@@ -259,14 +274,16 @@ static void take_ready(struct work **ready, struct work **dead) {
 
 /* Polls all started work items; returns whether any has ended. */
 static bool poll_active(void) {
+  enum { ROUNDS_PER_LOOK = 16 };
   static uint64_t round;
   bool any = false;
-  round++;
+  const uint64_t now = ++round % ROUNDS_PER_LOOK == 0 ? comm_now() : 0;
   for (struct work **link = &rill__comm_mpi_engine.active; *link != NULL;) {
     struct work *work = *link;
     const bool dead = is_dead(work);
     const bool ended = !dead && has_ended(work, round);
     if (!dead && !ended) {
+      if (!is_dead(work) && has_waited(work, now)) rill__comm_mpi_tell(work);
       if (!is_dead(work) && is_late(work)) break_joined(work);
       link = &work->next;
       continue;
@@ -288,7 +305,8 @@ static bool poll_active(void) {
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000, EXCHANGE_NS = 2000000 };
   const bool idle = rill__comm_mpi_engine.active == NULL;
-  const bool exchanges = rill__comm_mpi_engine.checks && rill__comm_mpi_engine.all != NULL;
+  const bool exchanges =
+      rill__comm_mpi_engine.exchanges || (rill__comm_mpi_engine.checks && rill__comm_mpi_engine.all != NULL);
   if (looks < YIELDS) {
     pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
     if (looks >= SPINS) (void)sched_yield();
@@ -310,9 +328,9 @@ static void fail_dead(struct work *works) {
 }
 
 /* Runs one round; returns whether anything started or ended. */
-static bool go_round(struct work *ready, struct work *dead) {
+static bool go_round(struct work *ready, struct work *dead, bool exchanges) {
   bool any = ready != NULL || dead != NULL;
-  any |= rill__comm_mpi_engine.checks && rill__comm_mpi_exchange();
+  any |= exchanges && rill__comm_mpi_exchange();
   fail_dead(dead);
   fail_dead(rill__comm_mpi_engine.active);
   while (dead != NULL) {
@@ -341,8 +359,9 @@ void *rill__comm_mpi_progress(void *unused) {
       rested = true;
       continue;
     }
+    const bool exchanges = rill__comm_mpi_engine.checks || rill__comm_mpi_engine.exchanges;
     pthread_mutex_unlock(&rill__comm_mpi_engine.parts.lock);
-    rested = go_round(ready, dead);
+    rested = go_round(ready, dead, exchanges);
     if (rested) looks = 0;
     pthread_mutex_lock(&rill__comm_mpi_engine.parts.lock);
   }

@@ -82,7 +82,7 @@ static int by_address(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The communicators of operations, each once, in address order.  Locking in this order prevents deadlocks. */
+/* The communicators of operations, each once, in address order.  Turns that are taken in this order do not deadlock. */
 struct comm_list {
   size_t count;
   struct comm **comms, *few[8];
@@ -107,26 +107,36 @@ static void free_list(struct comm_list *list) {
   if (list->comms != list->few) free(list->comms);
 }
 
-/* Locks the communicators for a submission, and enters each. */
-static rill_status lock_all(struct comm **comms, size_t count) {
-  for (size_t i = 0; i < count; i++) pthread_mutex_lock(&comms[i]->submitting);
-  rill_status status = RILL_OK;
-  size_t inside = 0;
-  while (inside < count && status == RILL_OK) {
-    status = rill__comm_go_inside(comms[inside], true);
-    if (status == RILL_OK) inside++;
-  }
-  if (status == RILL_OK) return RILL_OK;
-  for (size_t i = 0; i < inside; i++) rill__comm_come_out(comms[i], true);
-  for (size_t i = 0; i < count; i++) pthread_mutex_unlock(&comms[i]->submitting);
-  return status;
+static void pass_turns(const struct comm_list *list, enum comm_turn which) {
+  for (size_t i = 0; i < list->count; i++) rill__comm_pass_turn(list->comms[i], which);
 }
 
-static void unlock_all(struct comm **comms, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    rill__comm_come_out(comms[i], true);
-    pthread_mutex_unlock(&comms[i]->submitting);
+/* Takes the turns of all communicators, or fails without a turn. */
+static rill_status take_turns(const struct comm_list *list, enum comm_turn which) {
+  struct comm_list taken = { .count = 0, .comms = list->comms };
+  while (taken.count < list->count) {
+    const rill_status status = rill__comm_take_turn(list->comms[taken.count], which);
+    if (status != RILL_OK) pass_turns(&taken, which);
+    if (status != RILL_OK) return status;
+    taken.count++;
   }
+  return RILL_OK;
+}
+
+static void come_out(const struct comm_list *list) {
+  for (size_t i = 0; i < list->count; i++) rill__comm_come_out(list->comms[i], true);
+}
+
+/* Goes inside of all communicators, or fails outside of all. */
+static rill_status go_inside(const struct comm_list *list) {
+  struct comm_list inside = { .count = 0, .comms = list->comms };
+  while (inside.count < list->count) {
+    const rill_status status = rill__comm_go_inside(list->comms[inside.count], true);
+    if (status != RILL_OK) come_out(&inside);
+    if (status != RILL_OK) return status;
+    inside.count++;
+  }
+  return RILL_OK;
 }
 
 /* Describes operations to rill.  For engines that submit to native streams: rill does not see their submissions. */
@@ -143,7 +153,7 @@ static void note_end(const struct comm_op *ops, size_t count) {
   }
 }
 
-/* Numbers the operations.  Call under `submitting` of their communicators. */
+/* Numbers the operations.  Call in the turn COMM_SUBMITTING of their communicators. */
 static void number_operations(struct comm_op *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const bool own = rill_stream_equal(ops[i].stream, ops[i].comm->check_stream);
@@ -196,17 +206,25 @@ static size_t remove_empty(struct comm_op *ops, size_t count) {
   return left;
 }
 
+/* Submits in a turn of the communicators. */
+static rill_status submit_in_turn(struct comm_op *ops, size_t count, const struct comm_list *list) {
+  COMM_TRY(go_inside(list));
+  number_operations(ops, count);
+  const rill_status status = submit_watched(ops, count);
+  if (status != RILL_OK) take_back_numbers(ops, count);
+  come_out(list);
+  return status;
+}
+
 rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   count = remove_empty(ops, count);
   if (count == 0) return RILL_OK;
   struct comm_list list;
   COMM_TRY(list_comms(&list, ops, count));
-  rill_status status = lock_all(list.comms, list.count);
+  rill_status status = take_turns(&list, COMM_SUBMITTING);
   if (status == RILL_OK) {
-    number_operations(ops, count);
-    status = submit_watched(ops, count);
-    if (status != RILL_OK) take_back_numbers(ops, count);
-    unlock_all(list.comms, list.count);
+    status = submit_in_turn(ops, count, &list);
+    pass_turns(&list, COMM_SUBMITTING);
   }
   free_list(&list);
   return status;
@@ -216,10 +234,12 @@ static rill_status submit(struct comm_op *ops, size_t count) {
   if (!rill__comm_checks()) return rill__comm_submit(ops, count);
   struct comm_list list;
   COMM_TRY(list_comms(&list, ops, count));
-  for (size_t i = 0; i < list.count; i++) pthread_mutex_lock(&list.comms[i]->checking);
-  rill_status status = rill__comm_check(ops, count);
-  if (status == RILL_OK) status = rill__comm_submit(ops, count);
-  for (size_t i = 0; i < list.count; i++) pthread_mutex_unlock(&list.comms[i]->checking);
+  rill_status status = take_turns(&list, COMM_CHECKING);
+  if (status == RILL_OK) {
+    status = rill__comm_check(ops, count);
+    if (status == RILL_OK) status = rill__comm_submit(ops, count);
+    pass_turns(&list, COMM_CHECKING);
+  }
   free_list(&list);
   return status;
 }

@@ -156,9 +156,9 @@ static bool is_late(struct comm *comm) {
   char missing[320] = "";
   rill__comm_name_missing(comm, number, missing, sizeof missing);
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s has not finished within %llu ns%s" COMM_HINT
-                        "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
-                        what.text, (unsigned long long)comm->timeout, missing);
+                        "%s has not finished within %llu ns%s" COMM_HINT "look for a rank that died or stalled%s",
+                        what.text, (unsigned long long)comm->timeout, missing,
+                        rill__comm_checks() ? "" : ", or that called something else (RILL_CHECK=comm)");
   return true;
 }
 

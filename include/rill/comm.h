@@ -27,19 +27,19 @@
  * also fails with the cause. Release the communicator and create another one with a new id. On a GPU, later work of
  * such a stream still runs, on buffers of undefined contents. On the CPU, this work is dropped, like held work whose
  * event is released unrecorded. Without a deadline, a dead rank is noticed in a later call or never. The error text
- * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks of the
- * same process that the operation waits for. Local ranks fail together, with the same text.
+ * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks that the
+ * operation waits for, with NCCL those of the same process. Local ranks fail together, with the same text. If a rank of
+ * MPI fails, the ranks that wait for 10 ms or longer, then or later, also fail with its text.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
  * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
  * whose peer calls a collective operation. With MPI the ranks compare each collective operation before it moves data,
  * and a receive with its message. After a mismatch no buffer has been written. A collective operation fails on all
  * ranks with the same report; a receive fails on the rank that receives. A collective operation on one rank and a
- * message on another wait for a deadline, because neither rank learns of the other's call. NCCL compares nothing: ranks
- * with different counts may return OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the
- * environment of all ranks every operation is compared before it starts, and a mismatch of two collective operations
- * leaves the communicator intact. MPI then also reports a collective operation on one rank and a message on another;
- * this, like every other failure, ends a communicator on all ranks.
+ * message on another fail when they have waited for 10 ms. NCCL compares nothing: ranks with different counts may return
+ * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
+ * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. With MPI every
+ * other failure then ends the communicator on all ranks, including those that do not wait.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
@@ -50,6 +50,8 @@
  * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
  * communicators at the same time, every process must use them in the same order. If threads share a communicator, its
  * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for the calls of other threads.
+ * NCCL connects the ranks in the first operation of each kind, which may wait for all streams of a GPU: do not block a
+ * stream with a host call that ends only after this operation was submitted.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -193,9 +195,9 @@ RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 RILL_API rill_status rill_comm_release(rill_comm comm);
 
 /** Aborts the communicator for this rank. Pending operations end without a result, their streams fail if there is a
- *  deadline, and later calls fail. Local ranks are aborted together; other ranks run into their deadlines. The
- *  communicator must still be released. MPI cannot cancel operations that have started, so their buffers must remain
- *  valid.
+ *  deadline, and later calls fail. Local ranks are aborted together. Ranks of MPI that wait for each other fail soon;
+ *  other ranks run into their deadlines. The communicator must still be released. MPI cannot cancel operations that
+ *  have started, so their buffers must remain valid.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, BACKEND.
  *  Threads: any, including while another thread is inside a call on the communicator; may block until the device

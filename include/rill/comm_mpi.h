@@ -18,10 +18,11 @@
  * deadline. If a rank dies, mpirun ends the whole job.
  *
  * MPI itself does not detect different counts, types or roots in a collective operation. rill_comm therefore compares
- * these with a small reduction before each collective operation. Without RILL_CHECK=comm it does not detect a
- * collective operation on one rank and a message on another, and if an operation misses its deadline, the error text
- * names only the rank that waited. For these reports every rank would have to notify every other rank of its calls,
- * which RILL_CHECK=comm does.
+ * these with a small reduction before each collective operation. A rank whose operation has waited for 10 ms tells the
+ * ranks for which it may wait, so that a collective operation on one rank and a message on another are reported, and a
+ * failure of one rank ends the waits of the others. If an operation misses its deadline, the error text lists the ranks
+ * that are not known to have reached it. With RILL_CHECK=comm every rank notifies every other rank of its calls and of
+ * its failure at once, even if no rank waits.
  *
  * A process whose communicator failed can release it and continue. If the process exits with status 0, it waits up to
  * 30 s for all processes to exit, and then finalizes MPI as usual. If the wait times out, or the status is not 0,

@@ -1,14 +1,15 @@
 /* Random sequences of operations in which one rank deviates once: it passes another count, type, operator or root,
- * calls another operation, or calls nothing more.  All ranks draw the same sequence from the seed, and know which rank,
- * operation and number the reports have to name.  With MPI each rank is a process, and RILL_CHECK=comm is on unless
- * RILL_TEST_UNCHECKED is set. */
+ * calls another operation, calls nothing more, releases its communicator, or aborts it.  All ranks draw the same
+ * sequence from the seed, and know which rank, operation and number the reports have to name.  With MPI each rank is a
+ * process, and RILL_CHECK=comm is on unless RILL_TEST_UNCHECKED is set.  Afterwards each rank releases the
+ * communicator, and the same processes run the next sequence. */
 #include "ranks.h"
 
 #include <stdio.h>
 
 enum { STEPS = 24, STREAMS = 2, MOST = 16 };
 enum { ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, SHIFT, BARRIER, KINDS };
-enum { COUNT, TYPE, OPERATOR, ROOT, KIND, NOTHING_MORE, CHANGES };
+enum { COUNT, TYPE, OPERATOR, ROOT, KIND, NOTHING_MORE, LEAVES, ABORTS, CHANGES };
 
 static uint64_t seed;
 
@@ -20,6 +21,7 @@ struct step {
 struct sequence {
   uint64_t random;
   struct rank *r;
+  rill_comm meeting; /* of the same ranks, and not affected by what is planted */
   rill_stream streams[STREAMS];
   struct buffer src[STREAMS], dst[STREAMS];
   uint32_t numbers; /* operations that every rank has called */
@@ -38,16 +40,14 @@ static struct step draw_step(struct sequence *s) {
   return step;
 }
 
-/* MPI without RILL_CHECK=comm: a collective operation in place of a message is left to deadlines, and is not planted; a
- * receive that does not match fails on its rank alone. */
+/* MPI without RILL_CHECK=comm: only ranks that wait learn of a failure on another rank. */
 static bool unchecked;
 
 /* Makes the planted change, or another one if the operation cannot have it. */
 static void change(struct step *step, uint32_t what, uint32_t ranks) {
   const bool reduces = step->kind == ALL_REDUCE || step->kind == REDUCE || step->kind == REDUCE_SCATTER;
   const bool rooted = step->kind == REDUCE || step->kind == BROADCAST;
-  if (what == KIND && unchecked && step->kind == SHIFT) step->count++;
-  else if (what == KIND && !unchecked && step->kind != SHIFT && step->count % 2 == 0) step->kind = SHIFT;
+  if (what == KIND && step->kind != SHIFT && step->count % 2 == 0) step->kind = SHIFT;
   else if (what == KIND || step->kind == BARRIER) step->kind = step->kind == ALL_GATHER ? ALL_TO_ALL : ALL_GATHER;
   else if (what == OPERATOR && reduces) step->op = step->op % 4 + 1;
   else if (what == ROOT && rooted) step->root = (step->root + 1) % ranks;
@@ -83,14 +83,20 @@ struct planted {
   char says[160], or_says[160];
 };
 
-static bool stops(const struct planted *p) { return p->what == NOTHING_MORE; }
+static bool stops(const struct planted *p) { return p->what == NOTHING_MORE || p->what == LEAVES; }
+static bool aborts(const struct planted *p) { return p->what == ABORTS; }
+
+/* What NCCL does with mismatched arguments is undefined, and it need not notice. */
+static uint32_t draw_change(struct sequence *s) {
+  return on_real_gpus() ? NOTHING_MORE + draw(s, CHANGES - NOTHING_MORE) : draw(s, CHANGES);
+}
 static bool is_neighbour(uint32_t rank, uint32_t victim, uint32_t ranks) {
   return rank == victim || (rank + 1) % ranks == victim || (victim + 1) % ranks == rank;
 }
 
 /* On GPUs a deadline passes on each rank. */
 static void expect_on_gpus(struct planted *p, const struct sequence *s) {
-  if (stops(p)) {
+  if (p->what == NOTHING_MORE) {
     (void)snprintf(p->says, sizeof p->says, "; rank %u has called %u operations", p->victim, s->numbers);
   } else {
     (void)snprintf(p->says, sizeof p->says, " of rank %u of %u", s->r->rank, s->r->ranks);
@@ -117,6 +123,8 @@ static void expect_with_mpi(struct planted *p, const struct sequence *s) {
     (void)snprintf(p->says, sizeof p->says, format, (victim + 1) % ranks, ranks, victim, s->numbers + 2);
     if (stops(p)) return;
     (void)snprintf(p->or_says, sizeof p->or_says, format, victim, ranks, (victim + ranks - 1) % ranks, s->numbers + 2);
+  } else if (stops(p) && unchecked) {
+    (void)snprintf(p->says, sizeof p->says, "; rank %u is not known to have reached it", victim);
   } else {
     expect_of_local(p, s);
   }
@@ -129,21 +137,13 @@ static bool is_affected(const struct planted *p, uint32_t rank, uint32_t ranks) 
   return rank == (p->victim + 1) % ranks || (rank == p->victim && !stops(p)); /* the ranks that receive from or as it */
 }
 
-static void expect_unchecked(struct planted *p, const struct sequence *s) {
-  const uint32_t rank = s->r->rank, ranks = s->r->ranks;
-  if (p->messages) {
-    (void)snprintf(p->says, sizeof p->says, "receive of rank %u of %u from rank %u (operation %u)", rank, ranks,
-                   (rank + ranks - 1) % ranks, s->numbers + 2);
-  } else if (stops(p)) {
-    (void)snprintf(p->says, sizeof p->says, "of rank %u of %u (operation %u)", rank, ranks, s->numbers + 1);
-  } else {
-    (void)snprintf(p->says, sizeof p->says, "of rank %u of %u (operation %u)", p->victim, ranks, s->numbers + 1);
-  }
+static rill_status expected_status(const struct planted *p, const struct sequence *s) {
+  if (aborts(p) && (on_cpu() || s->r->rank == p->victim)) return RILL_ERROR_BACKEND;
+  return on_cpu() && !stops(p) ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT;
 }
 
 /* What this rank was notified of: by the call, or by its streams and then by a call. */
 static const char *has_ended(struct sequence *s, rill_status status, struct planted *p) {
-  const bool reported = on_cpu() && !stops(p);
   if (status == RILL_OK) {
     for (int i = 0; i < STREAMS; i++) (void)!rill_stream_synchronize(s->streams[i]);
     while ((status = rill_comm_validate(s->r->comm)) == RILL_OK)
@@ -151,9 +151,10 @@ static const char *has_ended(struct sequence *s, rill_status status, struct plan
   }
   const bool other = p->or_says[0] != '\0' && strstr(rill_comm_last_error_text(), p->or_says) != NULL;
   const char *says = other ? p->or_says : p->says;
-  const char *failure = check_comm_failure(status, reported ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_TIMEOUT, says,
-                                           "the planted operation");
-  if (failure != NULL || strstr(rill_comm_last_error_text(), " (operation ") != NULL) return failure;
+  const rill_status expected = expected_status(p, s);
+  const char *failure = check_comm_failure(status, expected, says, "the planted operation");
+  if (failure != NULL || expected == RILL_ERROR_BACKEND) return failure;
+  if (strstr(rill_comm_last_error_text(), " (operation ") != NULL) return NULL;
   return check_comm_failure(status, status, " (operation ", "the planted operation");
 }
 
@@ -165,9 +166,23 @@ static const char *goes_on(struct sequence *s) {
   return NULL;
 }
 
+/* The victim's deviation other than a call. */
+static const char *deviate(struct sequence *s, struct planted *p) {
+  if (aborts(p)) {
+    COMM(rill_comm_abort(s->r->comm));
+    return has_ended(s, RILL_OK, p);
+  }
+  if (p->what == LEAVES) {
+    COMM(rill_comm_release(s->r->comm));
+    s->r->comm = RILL_NULL_COMM;
+    return NULL;
+  }
+  return on_cpu() && !unchecked ? has_ended(s, RILL_OK, p) : NULL;
+}
+
 static const char *run_sequence(struct sequence *s) {
   const uint32_t ranks = s->r->ranks, rank = s->r->rank;
-  struct planted p = { .what = draw(s, CHANGES) }; /* first: deadline_for */
+  struct planted p = { .what = draw_change(s) }; /* first: deadline_for */
   const uint32_t at = draw(s, STEPS);
   p.victim = draw(s, ranks);
   for (uint32_t i = 0; i < at; i++) {
@@ -175,27 +190,27 @@ static const char *run_sequence(struct sequence *s) {
     COMM(call(s, &step));
     s->numbers += step.kind == SHIFT ? 2 : 1;
   }
-  /* What came before passes: then only the planted operation can fail. */
+  /* What came before passes on all ranks: then only the planted operation can fail. */
   for (int i = 0; i < STREAMS; i++) RUN(rill_stream_synchronize(s->streams[i]));
-  COMM(rill_comm_barrier(s->r->comm, s->streams[0])); /* on all ranks */
+  COMM(rill_comm_barrier(s->meeting, s->streams[0]));
   RUN(rill_stream_synchronize(s->streams[0]));
-  s->numbers++;
   const struct step step = draw_step(s);
   struct step changed = step;
-  if (!stops(&p)) change(&changed, p.what, ranks);
+  if (!stops(&p) && !aborts(&p)) change(&changed, p.what, ranks);
   p.messages = step.kind == SHIFT;
   p.victim_messages = changed.kind == SHIFT;
-  if (unchecked) expect_unchecked(&p, s);
-  else if (with_mpi()) expect_with_mpi(&p, s);
+  if (aborts(&p) && expected_status(&p, s) == RILL_ERROR_BACKEND) {
+    (void)snprintf(p.says, sizeof p.says, "rill_comm_abort ended the communicator");
+  } else if (with_mpi()) expect_with_mpi(&p, s);
   else if (on_cpu()) expect_of_local(&p, s);
   else expect_on_gpus(&p, s);
-  if (rank == p.victim && stops(&p) && (!on_cpu() || unchecked)) return NULL;
-  const rill_status status = rank == p.victim && stops(&p) ? RILL_OK : call(s, rank == p.victim ? &changed : &step);
+  if (rank == p.victim && (stops(&p) || aborts(&p))) return deviate(s, &p);
+  const rill_status status = call(s, rank == p.victim ? &changed : &step);
   if (!is_affected(&p, rank, ranks)) { /* its messages pass */
     for (int i = 0; i < STREAMS && on_cpu(); i++) RUN(rill_stream_synchronize(s->streams[i]));
     return NULL;
   }
-  const bool refused = with_mpi() && !unchecked && !stops(&p) && !p.messages && !p.victim_messages;
+  const bool refused = with_mpi() && !unchecked && p.what < NOTHING_MORE && !p.messages && !p.victim_messages;
   if (refused) REQUIRE(status != RILL_OK);
   const char *failure = has_ended(s, status, &p);
   return failure == NULL && refused ? goes_on(s) : failure;
@@ -213,8 +228,10 @@ static const char *run_planted(struct rank *r) {
     RUN(buffer_upload(r, &s.src[i]));
   }
   RUN(rill_stream_synchronize(r->stream));
+  COMM(rill_comm_split(r->comm, 0, 0, RILL_COMM_OPTIONS(.timeout_ns = TIMEOUT_NS), &s.meeting));
   const char *failure = run_sequence(&s);
   if (failure != NULL) (void)snprintf(where, sizeof where, "RILL_SEED=%llu: %s", (unsigned long long)seed, failure);
+  COMM(rill_comm_release(s.meeting));
   const bool keeps = with_mpi() && rill_comm_validate(r->comm) != RILL_OK; /* MPI may still use the buffers */
   for (int i = 0; i < STREAMS; i++) {
     (void)rill_stream_release(s.streams[i]);
@@ -250,19 +267,22 @@ static const char *run_in_order(struct rank *r) {
 }
 
 static void operations_in_order(void) {
-  for (seed = 1; seed <= scaled(20); seed++) run_ranks(run_in_order, TIMEOUT_NS);
+  for (seed = 1; seed <= scaled(on_real_gpus() ? 4 : 20); seed++) run_ranks(run_in_order, TIMEOUT_NS);
 }
 
 /* Where a deadline is what ends the communicator, it passes once in each sequence; elsewhere it never does. */
 static uint64_t deadline_for(uint64_t of_seed) {
   struct sequence s = { .random = of_seed };
-  return draw(&s, CHANGES) == NOTHING_MORE || !on_cpu() ? 1000 * MILLISECOND : TIMEOUT_NS;
+  const uint32_t what = draw_change(&s);
+  if (on_real_gpus()) return 5000 * (uint64_t)MILLISECOND; /* the first operation connects the ranks */
+  return what == NOTHING_MORE || what == LEAVES || !on_cpu() ? 1000 * MILLISECOND : TIMEOUT_NS;
 }
 
 static void planted_mistakes_are_reported(void) {
   const char *chosen = getenv("RILL_SEED");
   const uint64_t first = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
-  const uint64_t last = chosen != NULL ? first : first + scaled(with_mpi() ? 24 : on_cpu() ? 60 : 12);
+  const unsigned rounds = with_mpi() ? 24 : on_cpu() ? 60 : on_real_gpus() ? 6 : 12;
+  const uint64_t last = chosen != NULL ? first : first + scaled(rounds);
   for (seed = first; seed <= last; seed++) run_ranks(run_planted, deadline_for(seed));
 }
 

@@ -5,13 +5,15 @@
  * one knows from the model what all ranks' buffers hold. */
 #include "ranks.h"
 
+#include <math.h>
 #include <stdio.h>
 
-enum { BUFFERS = 6, BYTES = 384, STREAMS = 3, OPS = 150, COMMS = 4 };
+enum { BUFFERS = 6, BYTES = 384, STREAMS = 3, OPS = 150, LASTING = 4, COMMS = 6 };
 
-/* A communicator of each rank.  If it is a split by color, the colors are parts of all ranks. */
+/* A communicator of each rank.  If it is a split by color, the colors are parts of the ranks.  A rank that joined no
+ * part has the one after the last, which consists of one rank. */
 struct view {
-  rill_comm comm;
+  rill_comm comm;     /* null if this rank joined no part */
   uint32_t rank, own; /* this rank's number in its part, and the part */
   uint32_t parts;
   struct part {
@@ -52,7 +54,14 @@ struct step {
   size_t size;   /* of an element */
   size_t count;  /* elements that fit into a buffer, or fewer */
   uint64_t root; /* modulo the ranks of a part */
+  bool numbers;  /* the operation gets small numbers, with which it is exact (fill_numbers) */
 };
+
+/* Calls an operation on the ranks that have one. */
+#define CALL(call)                                                   \
+  do {                                                               \
+    if (!rill_comm_equal(s->view->comm, RILL_NULL_COMM)) COMM(call); \
+  } while (0)
 
 static uint32_t root_of(const struct step *s, const struct part *part) { return (uint32_t)(s->root % part->ranks); }
 static const struct part *own_part(const struct step *s) { return &s->view->part[s->view->own]; }
@@ -81,9 +90,105 @@ static uint64_t combine(uint64_t a, uint64_t b, uint32_t op, uint32_t type) {
   }
 }
 
+/* ---- small numbers, exact in each type ---- */
+
+static bool is_float(uint32_t type) { return type >= RILL_COMM_HALF; }
+
+static double decode(const unsigned char *from, uint32_t type, size_t size) {
+  float single;
+  double value;
+  const uint64_t bits = load(from, is_float(type) ? RILL_COMM_UINT64 : type, size);
+  const uint32_t wide = (uint32_t)bits << 16;
+  switch (type) {
+    case RILL_COMM_HALF:
+      value = (bits & 0x7fff) == 0 ? 0 : ldexp(1024 + (double)(bits & 1023), (int)(bits >> 10 & 31) - 25);
+      return (bits & 0x8000) != 0 ? -value : value;
+    case RILL_COMM_FLOAT: memcpy(&single, from, sizeof single); return (double)single;
+    case RILL_COMM_BFLOAT16: memcpy(&single, &wide, sizeof single); return (double)single;
+    case RILL_COMM_DOUBLE: memcpy(&value, from, sizeof value); return value;
+    default: return type % 2 == 1 ? (double)(int64_t)bits : (double)bits;
+  }
+}
+
+/* `value` must be exact in the type. */
+static void encode(unsigned char *to, uint32_t type, size_t size, double value) {
+  const float single = (float)value;
+  uint64_t bits = (uint64_t)(int64_t)value;
+  uint32_t of_single;
+  int exponent = 0;
+  memcpy(&of_single, &single, sizeof of_single);
+  const double fraction = frexp(fabs(value), &exponent); /* 0.5 to 1, or 0 */
+  if (type == RILL_COMM_FLOAT) bits = of_single;
+  if (type == RILL_COMM_BFLOAT16) bits = of_single >> 16;
+  if (type == RILL_COMM_DOUBLE) memcpy(&bits, &value, sizeof bits);
+  if (type == RILL_COMM_HALF) {
+    bits = value < 0 ? 0x8000 : 0;
+    if (fraction > 0) bits |= (uint64_t)(exponent + 14) << 10 | (uint64_t)((2 * fraction - 1) * 1024);
+  }
+  memcpy(to, &bits, size);
+}
+
+/* The number at a place of the source of a rank, which is in a part of `ranks` ranks. */
+static double number_for(const struct step *s, uint32_t rank, uint32_t ranks, uint32_t place) {
+  const uint64_t x = rank * 7 + place * 3 + s->root;
+  const bool has_sign = is_float(s->type) || s->type % 2 == 1;
+  if (s->op == RILL_COMM_PRODUCT) { /* a power of two, at most 32 for all ranks */
+    const double factor = rank < 5 && x % 3 == 0 ? 2 : 1;
+    return has_sign && x % 2 == 0 ? -factor : factor;
+  }
+  const double value = (double)(x % 9) - (has_sign ? 4 : 0);
+  if (s->op != RILL_COMM_AVERAGE || !is_float(s->type)) return value;
+  return ranks > 8 ? (value < 0 ? -(double)ranks : ranks) : value * ranks; /* the average is exact */
+}
+
+/* Writes the numbers that a reduction needs into its source. */
+static const char *fill_numbers(struct program *p, const struct step *s) {
+  uint64_t own = 0;
+  for (uint32_t k = 0; k < p->r->ranks; k++) {
+    uint32_t ranks = 1;
+    uint64_t word = 0;
+    for (const struct part *part = s->view->part; part < s->view->part + s->view->parts; part++) {
+      for (uint32_t i = 0; i < part->ranks; i++) ranks = part->world[i] == k ? part->ranks : ranks;
+    }
+    for (uint32_t i = 0; i < 8 / s->size; i++) {
+      encode((unsigned char *)&word + i * s->size, s->type, s->size, number_for(s, k, ranks, i));
+    }
+    for (size_t i = 0; i < BYTES / 8; i++) memcpy(p->model[k][s->src] + 8 * i, &word, 8);
+    if (k == p->r->rank) own = word;
+  }
+  RUN(rill_fill_async(s->stream, p->memory[s->src], &own, sizeof own, BYTES / 8));
+  return NULL;
+}
+
+static double combine_numbers(double a, double b, uint32_t op) {
+  switch (op) {
+    case RILL_COMM_PRODUCT: return a * b;
+    case RILL_COMM_MAX: return fmax(a, b);
+    case RILL_COMM_MIN: return fmin(a, b);
+    default: return a + b;
+  }
+}
+
+static void reduce_numbers(struct program *p, const struct part *part, const struct step *s, size_t first, size_t n,
+                           unsigned char *out) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t at = (first + i) * s->size;
+    double value = decode(src_of(p, part, 0, s) + at, s->type, s->size);
+    for (uint32_t k = 1; k < part->ranks; k++) {
+      value = combine_numbers(value, decode(src_of(p, part, k, s) + at, s->type, s->size), s->op);
+    }
+    if (s->op == RILL_COMM_AVERAGE) value /= part->ranks;
+    encode(out + i * s->size, s->type, s->size, is_float(s->type) ? value : trunc(value));
+  }
+}
+
 /* Combines `n` elements of all ranks of a part, from element `first` on. */
 static void reduce(struct program *p, const struct part *part, const struct step *s, size_t first, size_t n,
                    unsigned char *out) {
+  if (s->numbers) {
+    reduce_numbers(p, part, s, first, n, out);
+    return;
+  }
   for (size_t i = 0; i < n; i++) {
     const size_t at = (first + i) * s->size;
     uint64_t value = load(src_of(p, part, 0, s) + at, s->type, s->size);
@@ -99,7 +204,7 @@ static void reduce(struct program *p, const struct part *part, const struct step
   for (const struct part *part = (step)->view->part; part < (step)->view->part + (step)->view->parts; part++)
 
 static const char *all_reduce(struct program *p, const struct step *s) {
-  COMM(rill_comm_all_reduce(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type, s->op));
+  CALL(rill_comm_all_reduce(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type, s->op));
   EACH_PART(part, s) {
     unsigned char result[BYTES];
     reduce(p, part, s, 0, s->count, result);
@@ -109,7 +214,7 @@ static const char *all_reduce(struct program *p, const struct step *s) {
 }
 
 static const char *reduce_to_root(struct program *p, const struct step *s) {
-  COMM(rill_comm_reduce(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type, s->op,
+  CALL(rill_comm_reduce(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type, s->op,
                         root_of(s, own_part(s))));
   EACH_PART(part, s) {
     unsigned char result[BYTES];
@@ -120,7 +225,7 @@ static const char *reduce_to_root(struct program *p, const struct step *s) {
 }
 
 static const char *broadcast(struct program *p, const struct step *s) {
-  COMM(rill_comm_broadcast(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type,
+  CALL(rill_comm_broadcast(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type,
                            root_of(s, own_part(s))));
   EACH_PART(part, s) {
     unsigned char result[BYTES];
@@ -134,7 +239,7 @@ static const char *all_gather(struct program *p, const struct step *s) {
   const size_t n = s->count / own_part(s)->ranks;
   const bool in_place = s->src == s->dst;
   unsigned char *src = p->memory[s->src] + (in_place ? n * s->size * s->view->rank : 0);
-  COMM(rill_comm_all_gather(s->view->comm, s->stream, p->memory[s->dst], src, n, s->type));
+  CALL(rill_comm_all_gather(s->view->comm, s->stream, p->memory[s->dst], src, n, s->type));
   EACH_PART(part, s) {
     unsigned char result[BYTES];
     const size_t bytes = s->count / part->ranks * s->size;
@@ -150,7 +255,7 @@ static const char *reduce_scatter(struct program *p, const struct step *s) {
   const size_t n = s->count / own_part(s)->ranks;
   const bool in_place = s->src == s->dst;
   unsigned char *dst = p->memory[s->dst] + (in_place ? n * s->size * s->view->rank : 0);
-  COMM(rill_comm_reduce_scatter(s->view->comm, s->stream, dst, p->memory[s->src], n, s->type, s->op));
+  CALL(rill_comm_reduce_scatter(s->view->comm, s->stream, dst, p->memory[s->src], n, s->type, s->op));
   EACH_PART(part, s) {
     unsigned char result[BYTES];
     const size_t own = s->count / part->ranks, bytes = own * s->size;
@@ -164,7 +269,7 @@ static const char *reduce_scatter(struct program *p, const struct step *s) {
 
 static const char *all_to_all(struct program *p, const struct step *s) {
   if (s->src == s->dst) return NULL;
-  COMM(rill_comm_all_to_all(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src],
+  CALL(rill_comm_all_to_all(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src],
                             s->count / own_part(s)->ranks, s->type));
   EACH_PART(part, s) {
     const size_t bytes = s->count / part->ranks * s->size;
@@ -180,10 +285,10 @@ static const char *all_to_all(struct program *p, const struct step *s) {
 static const char *shift(struct program *p, const struct step *s) {
   const uint32_t n = own_part(s)->ranks, by = root_of(s, own_part(s));
   if (s->src == s->dst) return NULL;
-  COMM(rill_comm_group_begin());
-  COMM(rill_comm_send(s->view->comm, s->stream, p->memory[s->src], s->count, s->type, (s->view->rank + by) % n));
-  COMM(rill_comm_receive(s->view->comm, s->stream, p->memory[s->dst], s->count, s->type, (s->view->rank + n - by) % n));
-  COMM(rill_comm_group_end());
+  CALL(rill_comm_group_begin());
+  CALL(rill_comm_send(s->view->comm, s->stream, p->memory[s->src], s->count, s->type, (s->view->rank + by) % n));
+  CALL(rill_comm_receive(s->view->comm, s->stream, p->memory[s->dst], s->count, s->type, (s->view->rank + n - by) % n));
+  CALL(rill_comm_group_end());
   EACH_PART(part, s) {
     for (uint32_t from = 0; from < part->ranks; from++) {
       const uint32_t to = (from + root_of(s, part)) % part->ranks;
@@ -193,29 +298,68 @@ static const char *shift(struct program *p, const struct step *s) {
   return NULL;
 }
 
+/* One message, from one rank of each part to another. */
+static const char *message(struct program *p, const struct step *s) {
+  const uint32_t n = own_part(s)->ranks, from = root_of(s, own_part(s));
+  const uint32_t to = n > 1 ? (from + 1 + (uint32_t)(s->root / 16 % (n - 1))) % n : 0;
+  if (n > 1 && s->view->rank == from) {
+    CALL(rill_comm_send(s->view->comm, s->stream, p->memory[s->src], s->count, s->type, to));
+  } else if (n > 1 && s->view->rank == to) {
+    CALL(rill_comm_receive(s->view->comm, s->stream, p->memory[s->dst], s->count, s->type, from));
+  }
+  EACH_PART(part, s) {
+    if (part->ranks < 2) continue;
+    const uint32_t sender = root_of(s, part);
+    const uint32_t receiver = (sender + 1 + (uint32_t)(s->root / 16 % (part->ranks - 1))) % part->ranks;
+    memcpy(dst_of(p, part, receiver, s), src_of(p, part, sender, s), s->count * s->size);
+  }
+  return NULL;
+}
+
 /* How many elements `from` has for `to`: as many as leave room for all. */
 static size_t count_for(const struct step *s, const struct part *part, uint32_t from, uint32_t to) {
   return (from * 5 + to * 3 + s->root) % (s->count / part->ranks + 1);
 }
 
-static const char *all_to_all_v(struct program *p, const struct step *s) {
-  size_t in[MAX_RANKS] = { 0 }, out[MAX_RANKS] = { 0 };
-  if (s->src == s->dst) return NULL;
-  for (uint32_t i = 0; i < own_part(s)->ranks; i++) {
-    in[i] = count_for(s, own_part(s), i, s->view->rank);
-    out[i] = count_for(s, own_part(s), s->view->rank, i);
+/* Where the parts of a buffer begin: one after the other, or in half of the steps backwards, with offsets. */
+static void place(const struct step *s, const size_t *counts, uint32_t ranks, size_t *offsets) {
+  size_t at = 0;
+  for (uint32_t i = 0; i < ranks; i++) {
+    const uint32_t k = s->root % 2 == 0 ? i : ranks - 1 - i;
+    offsets[k] = at;
+    at += counts[k];
   }
-  COMM(rill_comm_all_to_all_v(s->view->comm, s->stream, p->memory[s->dst], in, NULL, p->memory[s->src], out, NULL,
-                              s->type));
+}
+static const size_t *given(const struct step *s, const size_t *offsets) { return s->root % 2 == 0 ? NULL : offsets; }
+
+/* The counts and places of what a rank sends to each rank, and receives from each rank. */
+struct row {
+  size_t out[MAX_RANKS], in[MAX_RANKS], from[MAX_RANKS], to[MAX_RANKS];
+};
+
+static struct row row_of(const struct step *s, const struct part *part, uint32_t rank) {
+  struct row row = { .out = { 0 } };
+  for (uint32_t i = 0; i < part->ranks; i++) {
+    row.out[i] = count_for(s, part, rank, i);
+    row.in[i] = count_for(s, part, i, rank);
+  }
+  place(s, row.out, part->ranks, row.from);
+  place(s, row.in, part->ranks, row.to);
+  return row;
+}
+
+static const char *all_to_all_v(struct program *p, const struct step *s) {
+  if (s->src == s->dst) return NULL;
+  const struct row own = row_of(s, own_part(s), s->view->rank);
+  CALL(rill_comm_all_to_all_v(s->view->comm, s->stream, p->memory[s->dst], own.in, given(s, own.to), p->memory[s->src],
+                              own.out, given(s, own.from), s->type));
   EACH_PART(part, s) {
     for (uint32_t to = 0; to < part->ranks; to++) {
-      size_t at = 0;
+      const struct row receiver = row_of(s, part, to);
       for (uint32_t from = 0; from < part->ranks; from++) {
-        size_t begins = 0;
-        for (uint32_t i = 0; i < to; i++) begins += count_for(s, part, from, i);
-        const size_t n = count_for(s, part, from, to);
-        memcpy(dst_of(p, part, to, s) + at * s->size, src_of(p, part, from, s) + begins * s->size, n * s->size);
-        at += n;
+        const struct row sender = row_of(s, part, from);
+        memcpy(dst_of(p, part, to, s) + receiver.to[from] * s->size,
+               src_of(p, part, from, s) + sender.from[to] * s->size, receiver.in[from] * s->size);
       }
     }
   }
@@ -224,17 +368,15 @@ static const char *all_to_all_v(struct program *p, const struct step *s) {
 
 static const char *gather_v(struct program *p, const struct step *s) {
   const uint32_t root = root_of(s, own_part(s));
-  size_t counts[MAX_RANKS] = { 0 };
   if (s->src == s->dst) return NULL;
-  for (uint32_t i = 0; i < own_part(s)->ranks; i++) counts[i] = count_for(s, own_part(s), i, root);
-  COMM(rill_comm_gather_v(s->view->comm, s->stream, p->memory[s->dst], counts, NULL, p->memory[s->src],
-                          counts[s->view->rank], s->type, root));
+  const struct row row = row_of(s, own_part(s), root);
+  CALL(rill_comm_gather_v(s->view->comm, s->stream, p->memory[s->dst], row.in, given(s, row.to), p->memory[s->src],
+                          row.in[s->view->rank], s->type, root));
   EACH_PART(part, s) {
-    size_t at = 0;
+    const struct row of_root = row_of(s, part, root_of(s, part));
     for (uint32_t i = 0; i < part->ranks; i++) {
-      const size_t bytes = count_for(s, part, i, root_of(s, part)) * s->size;
-      memcpy(dst_of(p, part, root_of(s, part), s) + at, src_of(p, part, i, s), bytes);
-      at += bytes;
+      memcpy(dst_of(p, part, root_of(s, part), s) + of_root.to[i] * s->size, src_of(p, part, i, s),
+             of_root.in[i] * s->size);
     }
   }
   return NULL;
@@ -242,17 +384,15 @@ static const char *gather_v(struct program *p, const struct step *s) {
 
 static const char *scatter_v(struct program *p, const struct step *s) {
   const uint32_t root = root_of(s, own_part(s));
-  size_t counts[MAX_RANKS] = { 0 };
   if (s->src == s->dst) return NULL;
-  for (uint32_t i = 0; i < own_part(s)->ranks; i++) counts[i] = count_for(s, own_part(s), root, i);
-  COMM(rill_comm_scatter_v(s->view->comm, s->stream, p->memory[s->dst], counts[s->view->rank], p->memory[s->src],
-                           counts, NULL, s->type, root));
+  const struct row row = row_of(s, own_part(s), root);
+  CALL(rill_comm_scatter_v(s->view->comm, s->stream, p->memory[s->dst], row.out[s->view->rank], p->memory[s->src],
+                           row.out, given(s, row.from), s->type, root));
   EACH_PART(part, s) {
-    size_t at = 0;
+    const struct row of_root = row_of(s, part, root_of(s, part));
     for (uint32_t i = 0; i < part->ranks; i++) {
-      const size_t bytes = count_for(s, part, root_of(s, part), i) * s->size;
-      memcpy(dst_of(p, part, i, s), src_of(p, part, root_of(s, part), s) + at, bytes);
-      at += bytes;
+      memcpy(dst_of(p, part, i, s), src_of(p, part, root_of(s, part), s) + of_root.from[i] * s->size,
+             of_root.out[i] * s->size);
     }
   }
   return NULL;
@@ -260,7 +400,7 @@ static const char *scatter_v(struct program *p, const struct step *s) {
 
 static const char *barrier(struct program *p, const struct step *s) {
   (void)p;
-  COMM(rill_comm_barrier(s->view->comm, s->stream));
+  CALL(rill_comm_barrier(s->view->comm, s->stream));
   return NULL;
 }
 
@@ -305,38 +445,71 @@ static const char *let_go(struct program *p) {
 
 typedef const char *(*step_fn)(struct program *, const struct step *);
 static const step_fn operations[] = { all_reduce,   reduce_to_root, broadcast, all_gather, reduce_scatter, all_to_all,
-                                      all_to_all_v, gather_v,       scatter_v, shift,      barrier };
+                                      all_to_all_v, gather_v,       scatter_v, shift,      message,        barrier };
 static const step_fn others[] = { fill, copy, fill };
 enum { OPERATIONS = sizeof operations / sizeof *operations, ALL = OPERATIONS + sizeof others / sizeof *others };
+
+/* An average multiplies by a fraction on GPUs, which is exact only for a power of two. */
+static bool averages_exactly(const struct view *view) {
+  for (uint32_t i = 0; i < view->parts; i++) {
+    if (!on_cpu() && (view->part[i].ranks & (view->part[i].ranks - 1)) != 0) return false;
+  }
+  return true;
+}
 
 static struct step draw_step(struct program *p, uint32_t stream, uint32_t which) {
   const bool reduces = which < OPERATIONS && (operations[which] == all_reduce || operations[which] == reduce_to_root ||
                                               operations[which] == reduce_scatter);
-  const struct type *const type = &types[draw(p, reduces ? 6 : TYPE_COUNT)]; /* integers, whose order does not matter */
-  return (struct step){ .view = &p->views[draw(p, COMMS)],
-                        .stream = p->streams[stream],
-                        .src = (uint32_t)draw(p, BUFFERS),
-                        .dst = (uint32_t)draw(p, BUFFERS),
-                        .op = 1 + (uint32_t)draw(p, 4),
-                        .type = type->type,
-                        .size = type->size,
-                        .root = draw(p, 1000),
-                        .count = draw(p, BYTES / type->size + 1) };
+  const struct type *const type = &types[draw(p, TYPE_COUNT)];
+  struct step s = { .view = &p->views[draw(p, COMMS)],
+                    .stream = p->streams[stream],
+                    .src = (uint32_t)draw(p, BUFFERS),
+                    .dst = (uint32_t)draw(p, BUFFERS),
+                    .op = 1 + (uint32_t)draw(p, 5),
+                    .type = type->type,
+                    .size = type->size,
+                    .root = draw(p, 1000),
+                    .count = draw(p, BYTES / type->size + 1) };
+  if (s.op == RILL_COMM_AVERAGE && is_float(s.type) && !averages_exactly(s.view)) s.op = RILL_COMM_SUM;
+  s.numbers = reduces && (is_float(s.type) || s.op == RILL_COMM_AVERAGE);
+  return s;
 }
 
-/* Several operations that make progress together, on streams and buffers of their own. */
+/* Returns whether some ranks may have nothing to call in the step. */
+static bool is_partial(const struct program *p, const struct step *s, uint32_t which) {
+  const step_fn f = operations[which];
+  return s->view >= &p->views[LASTING] || f == message || f == all_to_all_v || f == gather_v || f == scatter_v;
+}
+
+/* Several operations that make progress together, on streams and buffers of their own.  NCCL runs them in the order of
+ * the first use of a communicator and a stream, which must be the same on all ranks; if not all ranks call all of them,
+ * they use one communicator and one stream there. */
 static const char *run_group(struct program *p) {
   const uint32_t count = 2 + (uint32_t)draw(p, 2), turn = (uint32_t)draw(p, BUFFERS);
   struct step steps[3];
-  uint32_t which[3];
+  uint32_t which[3], streams[3];
+  bool partial = false;
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t stream = (uint32_t)draw(p, STREAMS);
+    streams[i] = (uint32_t)draw(p, STREAMS);
     which[i] = (uint32_t)draw(p, OPERATIONS);
-    steps[i] = draw_step(p, stream, which[i]);
+    steps[i] = draw_step(p, streams[i], which[i]);
     steps[i].src = (2 * i + turn) % BUFFERS;
     steps[i].dst = (2 * i + turn + 1) % BUFFERS;
-    RUN(take(p, stream, steps[i].src));
-    RUN(take(p, stream, steps[i].dst));
+    partial |= is_partial(p, &steps[i], which[i]);
+  }
+  for (uint32_t i = 1; i < count && partial && !on_cpu(); i++) {
+    streams[i] = streams[0];
+    steps[i].stream = steps[0].stream;
+    steps[i].view = steps[0].view;
+    if (steps[i].op == RILL_COMM_AVERAGE && is_float(steps[i].type) && !averages_exactly(steps[i].view)) {
+      steps[i].op = RILL_COMM_SUM;
+    }
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    RUN(take(p, streams[i], steps[i].src));
+    RUN(take(p, streams[i], steps[i].dst));
+    const char *const failure = steps[i].numbers ? fill_numbers(p, &steps[i]) : NULL;
+    if (failure != NULL) return failure;
   }
   COMM(rill_comm_group_begin());
   for (uint32_t i = 0; i < count; i++) {
@@ -347,6 +520,18 @@ static const char *run_group(struct program *p) {
   return NULL;
 }
 
+/* The functions that submit nothing. */
+static const char *query(const struct view *view) {
+  rill_comm_info info = RILL_COMM_INFO_INIT;
+  if (rill_comm_equal(view->comm, RILL_NULL_COMM)) return NULL;
+  COMM(rill_comm_retain(view->comm));
+  COMM(rill_comm_validate(view->comm));
+  COMM(rill_comm_get_info(view->comm, &info));
+  COMM(rill_comm_release(view->comm));
+  REQUIRE(info.rank == view->rank && info.ranks == view->part[view->own].ranks);
+  return NULL;
+}
+
 static const char *run_step(struct program *p) {
   if (draw(p, 6) == 0) return run_group(p);
   const uint32_t stream = (uint32_t)draw(p, STREAMS), which = (uint32_t)draw(p, ALL);
@@ -354,7 +539,9 @@ static const char *run_step(struct program *p) {
   const uint64_t extra = draw(p, 12), when = draw(p, p->r->ranks);
   RUN(take(p, stream, s.src));
   RUN(take(p, stream, s.dst));
-  const char *failure = (which < OPERATIONS ? operations[which] : others[which - OPERATIONS])(p, &s);
+  const char *failure = s.numbers ? fill_numbers(p, &s) : NULL;
+  if (failure == NULL) failure = (which < OPERATIONS ? operations[which] : others[which - OPERATIONS])(p, &s);
+  if (failure == NULL && extra == 4) failure = query(s.view);
   if (failure == NULL && extra == 0) failure = hold(p, stream);
   if (failure == NULL && extra <= 2) failure = let_go(p);
   /* Only one of the ranks waits. */
@@ -374,6 +561,38 @@ static const char *compare(struct program *p) {
   return NULL;
 }
 
+/* Splits a communicator of all ranks by random colors and keys.  The parts are in the order of the colors. */
+static const char *split(struct program *p, const struct view *parent, struct view *view) {
+  enum { COLORS = 3 };
+  uint32_t color[MAX_RANKS], key[MAX_RANKS];
+  const struct part *const all = &parent->part[0];
+  *view = (struct view){ .rank = 0 };
+  for (uint32_t k = 0; k < all->ranks; k++) {
+    color[k] = (uint32_t)draw(p, COLORS + 1);
+    key[k] = (uint32_t)draw(p, 4);
+  }
+  const bool joins = color[parent->rank] < COLORS;
+  for (uint32_t c = 0; c < COLORS; c++) {
+    struct part *const part = &view->part[view->parts];
+    for (uint32_t of_key = 0; of_key < 4; of_key++) {
+      for (uint32_t k = 0; k < all->ranks; k++) {
+        if (color[k] != c || key[k] != of_key) continue;
+        if (k == parent->rank) view->rank = part->ranks;
+        part->world[part->ranks++] = all->world[k];
+      }
+    }
+    if (joins && c == color[parent->rank]) view->own = view->parts;
+    view->parts += part->ranks > 0;
+  }
+  if (!joins) view->own = view->parts;
+  if (!joins) view->part[view->own].ranks = 1;
+  const uint64_t timeout = draw(p, 2) * TIMEOUT_NS;
+  COMM(rill_comm_split(parent->comm, joins ? color[parent->rank] : RILL_COMM_NO_COLOR, key[parent->rank],
+                       RILL_COMM_OPTIONS(.timeout_ns = timeout), &view->comm));
+  REQUIRE(joins != rill_comm_equal(view->comm, RILL_NULL_COMM));
+  return query(view);
+}
+
 static const char *run_program(struct program *p, uint64_t seed) {
   const uint64_t zero = 0;
   p->random = seed;
@@ -382,11 +601,11 @@ static const char *run_program(struct program *p, uint64_t seed) {
     p->used_on[b] = 0;
     RUN(rill_fill_async(p->streams[0], p->memory[b], &zero, sizeof zero, BYTES / 8));
   }
-  for (int i = 0; i < OPS; i++) {
-    const char *failure = run_step(p);
-    if (failure != NULL) return failure;
-  }
-  const char *failure = let_go(p);
+  const char *failure = split(p, &p->views[0], &p->views[LASTING]);
+  if (failure == NULL) failure = split(p, &p->views[2], &p->views[LASTING + 1]);
+  for (int i = 0; i < OPS && failure == NULL; i++) failure = run_step(p);
+  if (failure == NULL) failure = let_go(p);
+  for (uint32_t i = LASTING; i < COMMS && failure == NULL; i++) COMM(rill_comm_release(p->views[i].comm));
   return failure != NULL ? failure : compare(p);
 }
 
@@ -415,7 +634,7 @@ static const char *run_programs(struct rank *r) {
   struct program *p = calloc(1, sizeof *p);
   REQUIRE(p != NULL);
   p->r = r;
-  for (uint32_t i = 0; i < COMMS; i++) {
+  for (uint32_t i = 0; i < LASTING; i++) {
     const char *const failure = make_view(p, i);
     if (failure != NULL) return failure;
   }
@@ -430,7 +649,7 @@ static const char *run_programs(struct rank *r) {
   for (int i = 0; i < STREAMS; i++) (void)rill_stream_release(p->streams[i]);
   for (int i = 0; i < BUFFERS; i++) (void)rill_free(p->memory[i]);
   (void)rill_free(p->host);
-  for (uint32_t i = 1; i < COMMS; i++) COMM(rill_comm_release(p->views[i].comm));
+  for (uint32_t i = 1; i < LASTING; i++) COMM(rill_comm_release(p->views[i].comm));
   free(p);
   return failure != NULL ? where : NULL;
 }

@@ -51,8 +51,7 @@ static uint32_t ranks_of_cpu(void) {
 
 bool with_mpi(void) { return on_cpu() && ranks_of_cpu() == 0; }
 
-/* Whether the ranks are the machine's own GPUs. */
-static bool on_real_gpus(void) {
+bool on_real_gpus(void) {
   const char *device = getenv("RILL_TEST_DEVICE");
   return device != NULL && strcmp(device, "gpu") == 0;
 }

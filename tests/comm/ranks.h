@@ -43,6 +43,8 @@ void check_comm_fails(rill_status status, rill_status expected, const char *says
 /* Whether ranks are processes; whether their devices are the CPU, in one process or many. */
 bool with_mpi(void);
 bool on_cpu(void);
+/* Whether the ranks are the machine's own GPUs. */
+bool on_real_gpus(void);
 /* Opens the devices of this process's ranks and returns their number. RILL_TEST_DEVICE is cpu, cuda, hip, or gpu for
  * the machine's own GPUs; the test is skipped if it has fewer than two. */
 uint32_t find_devices(rill_device devices[MAX_RANKS]);

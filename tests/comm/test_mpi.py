@@ -1,10 +1,11 @@
 """Programs that use MPI themselves, failing jobs, and jobs with missing requirements.
 
-usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINE, in the environment of one MPI; OTHER_ENGINE is the engine of
-another implementation, or "".
+usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINE RANDOM, in the environment of one MPI; OTHER_ENGINE is the engine of
+another implementation, or "", and RANDOM the program of random.c.
 """
 import collections
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import unittest
 
 launcher, other_engine = sys.argv[1], sys.argv[3]
 program = os.path.abspath(sys.argv[2])
+random_program = os.path.abspath(sys.argv[4])
 
 
 def run(case, ranks=4, **variables):
@@ -73,6 +75,19 @@ class Mpi(unittest.TestCase):
             self.assertIn("rill: RILL_FAULT: comm_die: rank 1 of 4 is killed at its barrier", output)
             self.assertEqual(said["late"], [])
 
+    def test_a_death_in_a_random_program_ends_all_ranks(self):
+        for seed in range(4):
+            draw = random.Random(seed)
+            ranks = draw.randint(2, 5)
+            rule = f"comm_die@{draw.randrange(ranks)}:{draw.randint(1, 400)}"
+            done = subprocess.run([launcher, "-n", str(ranks), random_program], env={**os.environ, "RILL_FAULT": rule},
+                                  text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=200, check=False)
+            with self.subTest(ranks=ranks, rule=rule, output=done.stdout):
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("is killed at its", done.stdout)
+                self.assertNotIn("OK ] random_programs", done.stdout)
+
     def test_an_injected_count_is_reported_as_a_mismatch(self):
         other = r"all_reduce of rank \d of 4 \(operation 1\) of (4 elements.* not match.* of 1 element |1 element .* not match.* of 4 elements).*INVALID_ARGUMENT"
         for checks in "comm", "":
@@ -83,9 +98,8 @@ class Mpi(unittest.TestCase):
         status, said, output = run("fail_before")
         with self.subTest(output=output):
             self.assertEqual(status, 0)
-            # The one whose stream failed knows why; the others' deadline passes.
-            self.assertEqual(len([t for t in said["comm"] if "the work before it failed" in t]), 1)
-            self.assertEqual(len([t for t in said["comm"] if "TIMEOUT" in t]), 3)
+            # The one whose stream failed knows why, and tells the others, who wait.
+            self.assertEqual(len([t for t in said["comm"] if "the work before it failed" in t]), 4)
 
     def test_messages_that_do_not_fit(self):
         for case, received, sent in (("receive_less", "131072 elements of int32", "262144 elements of int32"),
@@ -99,7 +113,8 @@ class Mpi(unittest.TestCase):
         for case, message in (("send_for_all_reduce", "send of rank 1 of 4 to rank 2"),
                               ("receive_for_all_reduce", "receive of rank 1 of 4 from rank 2")):
             says = message + r" \(operation 1\) does not match all_reduce of rank 2 of 4 \(operation 1\)"
-            self.case(case, {"comm": (4, says + ".*INVALID_ARGUMENT"), "next": (4, "^right$")}, RILL_CHECK="comm")
+            for checks in "comm", "":
+                self.case(case, {"comm": (4, says + ".*INVALID_ARGUMENT"), "next": (4, "^right$")}, RILL_CHECK=checks)
 
     def test_an_empty_message_is_compared(self):
         says = r"receive of rank 1 of 4 from rank 0 \(operation 1\) of 4 elements.* sent: 0 elements"
@@ -143,4 +158,4 @@ class Mpi(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
