@@ -16,7 +16,7 @@ class Few(Borders):
         parts = [self.filled(self.one_of(CONDITIONS))]
         while self.chance(40):
             parts.insert(self.below(2), self.filled(self.one_of(OTHERS)))
-        body = [self.filled(self.one_of(STORES)) for _ in range(1 + self.below(2))]
+        body: list = [self.filled(self.one_of(STORES)) for _ in range(1 + self.below(2))]
         if self.chance(20):
             body.append(Block([["if (%s) {" % self.filled(self.one_of(OTHERS)), [self.filled(self.one_of(STORES))]]]))
         return Block([["if (%s) {" % (" && ".join(parts) if self.chance(90) else " || ".join(parts)), body]])
@@ -24,7 +24,7 @@ class Few(Borders):
     def few(self):
         """The statements of a kernel: rounds, in which threads store, a few of them store more, and then all read what
         others have stored."""
-        body = []
+        body: list = []
         for _ in range(1 + self.below(4)):
             body += [self.filled(self.one_of(BETWEEN)) for _ in range(self.below(3))]
             body.append(self.few_branch())
@@ -46,7 +46,7 @@ class Few(Borders):
             "s = s * 31 + %s;" % number % self.filled("(in[{k} + threadIdx.x] >> {1})", k=k),
             "s += %s * %s;" % (number % "in[threadIdx.x]", number % self.filled("{k} + {0}", k=k)),
         )
-        nodes = ["%s s = %s;" % (type_, self.one_of(("0", "i", "t * 3")))]
+        nodes: list = ["%s s = %s;" % (type_, self.one_of(("0", "i", "t * 3")))]
         for _ in range(1 + self.below(2)):
             head = "for (unsigned %s = 0; %s < %s; %s++) {" % (k, k, self.one_of(LIMITS).format(1 + self.below(40), 1 + self.below(15)), k)
             nodes.append(Block([[head, [self.one_of(texts) for _ in range(1 + self.below(2))]]]))

@@ -97,7 +97,7 @@ class Marks:
         if len(ways) != 2 or m.opcode(m.terminator(block)) != llvm.BR or after not in ways or m.phis(after):
             return False
         condition, way = self.lib.GetCondition(m.terminator(block)), m.successors(block)[1] == after
-        return any(one_index(m, *part, self.marker) for part in conjuncts(m, condition, way))
+        return any(one_index(m, part, holds, self.marker) for part, holds in conjuncts(m, condition, way))
 
     def place(self, block):
         """Returns the first of the computations in front of the branch that ends a block."""
