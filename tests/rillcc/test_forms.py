@@ -130,6 +130,23 @@ RILL_KERNEL(here, int n, float *x) { assert(n > 0); x[threadIdx.x] = n; }
 RILL_KERNEL(there, int n, float *x) { check(n); x[threadIdx.x] = n; }
 """
 
+# Operations on numbers of 16 bits: a pattern, and what takes the place of its %s.
+OPERATIONS = {
+    "{T}": {"a %s b": "+ - * /", "__h%s(a, b)": "add sub mul div max min", "__h%s(a)": "neg abs",
+            "__hfma(a, b, %s)": "a", "h%s(a)": "floor ceil trunc rint sqrt rsqrt rcp"},
+    "{T}2": {"a %s b": "+ - * /", "__h%s2(a, b)": "add sub mul max min eq ne lt le gt ge", "__h2%s(a, b)": "div",
+             "__h%s2(a)": "neg abs", "__hfma2(a, b, %s)": "a", "h2%s(a)": "floor ceil trunc rint sqrt rsqrt rcp"},
+    "{T} int": {"a %s b": "== != < <= > >=", "__h%s(a, b)": "eq ne lt le gt ge", "__h%s(a)": "isnan"},
+    "{T}2 int": {"__hb%s2(a, b)": "eq ne lt le gt ge"},
+}  # fmt: skip
+OPERATION = """RILL_KERNEL(k%d_of_%s, int n, const %s *x, const %s *y, %s *z) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  %s a = x[i], b = y[i];
+  z[i] = %s;
+}
+"""
+
 
 class Forms(differential.Differential):
     def disassembly(self, image, function):
@@ -243,6 +260,29 @@ class Forms(differential.Differential):
         image = self.open(self.write("k.kernel.cu", HEAD + ASSERTS))
         texts = {name: self.disassembly(image, "%s[^>]*block" % name) for name in ("never", "here", "there")}
         self.assertEqual({name: "tls_get_addr" in text for name, text in texts.items()}, {"never": False, "here": True, "there": True})
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_numbers_of_16_bits_are_vectors(self):
+        """Every operation is executed for several threads at once, and no element is taken out of a vector alone."""
+        text, known = "#include <rill/device/cuda_names.h>\n", {}
+        for kind in "half", "nv_bfloat16":
+            for types, patterns in OPERATIONS.items():
+                types = types.replace("{T}", kind).split()
+                for number, code in enumerate(p % word for p, words in patterns.items() for word in words.split()):
+                    known["k%d_of_%s" % (number, "_".join(types))] = code
+                    text += OPERATION % (number, "_".join(types), types[0], types[0], types[-1], types[0], code)
+        for level in ("x86-64-v3", "x86-64-v4") if support.LONG else ("x86-64-v3",):
+            c_file, _ = self.compile(self.write("k.kernel.cu", text), "--target", "cpu:" + level)
+            with open(self.path("image"), "wb") as file:
+                file.write(support.host_images(c_file)["cpu:" + level])
+            shown = subprocess.run(["objdump", "-d", self.path("image")], capture_output=True, text=True, check=True).stdout
+            codes = dict.fromkeys(known, "")
+            for name, code in re.findall(r"<_Z\d+(k\d+_of_\w+?)v\.block[^>]*>:\n(.*?)\n\n", shown + "\n", re.S):
+                codes[name] += code
+            for name, code in codes.items():
+                alone = len(re.findall(r"\bvp(?:extr|insr)w\b|\bv(?:add|sub|mul|div|sqrt|round|rndscale)ss\b", code))
+                vectors = len(re.findall(r"\bv(?:add|sub|mul|div|sqrt|round|rndscale|cmp\w*)ps\b|\bvp\w+[wdq]\b|\bv(?:and|or|xor)\w*p[sd]\b", code))
+                self.assertTrue(alone <= 24 and vectors > 0, "%s, %s: %d, %d" % (known[name], name, alone, vectors))
 
 
 if __name__ == "__main__":
