@@ -266,8 +266,8 @@ class Forms(differential.Differential):
         """Every operation is executed for several threads at once, and no element is taken out of a vector alone."""
         text, known = "#include <rill/device/cuda_names.h>\n", {}
         for kind in "half", "nv_bfloat16":
-            for types, patterns in OPERATIONS.items():
-                types = types.replace("{T}", kind).split()
+            for signature, patterns in OPERATIONS.items():
+                types = signature.replace("{T}", kind).split()
                 for number, code in enumerate(p % word for p, words in patterns.items() for word in words.split()):
                     known["k%d_of_%s" % (number, "_".join(types))] = code
                     text += OPERATION % (number, "_".join(types), types[0], types[0], types[-1], types[0], code)
