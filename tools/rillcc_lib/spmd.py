@@ -354,8 +354,10 @@ class Rewriter:
                 maker.close()
 
     def fold_counts(self):
-        """Removes counts of the threads in a block that are known."""
-        functions = dict.fromkeys(function for entry in self.entries() for function in entry.versions)
+        """Removes counts of the threads in a block that are known. In a version with borders, threads beyond a border count as
+        ended."""
+        found = dict.fromkeys(function for entry in self.entries() for function in entry.versions)
+        functions = [function for function in found if not self.m.has_text_attribute(function, regions.BORDERS)]
         if sum(counts.Counts(self.m, function).fold() for function in functions) > 0:
             self.m.run_passes("function(instsimplify,simplifycfg,adce)")
 

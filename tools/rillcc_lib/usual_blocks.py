@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from . import llvm
 from .ir import PURE
+from .regions import require
 
 FLAT, SQUARE = (256, 1, 1), (16, 16, 1)
 MOST_INSTRUCTIONS = 1500  # larger kernels get no second version
@@ -34,6 +35,7 @@ class Kernel:
     usual: tuple  # the usual size
     short: dict  # maps the metadata of a loop to that of an unrolled one, and whether a block executes it once
     arrays: list  # shared arrays that may be kept in registers
+    tested: int = 0  # how many conditions are tested before the version is called
 
 
 class UsualBlocks:
@@ -63,7 +65,9 @@ class UsualBlocks:
         for kernel, usual in zip(self.kernels, made):
             for version in kernel.function, usual:
                 self.lib.AddAttributeAtIndex(version, llvm.FUNCTION_INDEX, self.m.attribute("noinline"))
-            for condition, _, holds in self.conditions(usual):
+            known = self.conditions(usual)
+            require(len(known) == kernel.tested, "a version assumes the conditions that are tested before it is called")
+            for condition, _, holds in known:
                 self.lib.ReplaceAllUsesWith(condition, self.m.number(holds, self.m.i1))
             for marker, number in zip(MARKERS, kernel.usual):
                 for call in self.calls(marker, usual):
@@ -108,7 +112,9 @@ class UsualBlocks:
         lib.BuildCondBr(self.builder, is_usual, test, ways[1])
         lib.PositionBuilderAtEnd(self.builder, test)
         all_hold = m.number(1, m.i1)
-        for _, value, holds in self.conditions(function):
+        known = self.conditions(function)
+        kernel.tested = len(known)
+        for _, value, holds in known:
             # If the kernel would not have reached this condition, it may be poison.
             known = lib.BuildFreeze(self.builder, self.copy(value, copies), b"")
             equal = lib.BuildICmp(self.builder, llvm.EQ, known, m.number(holds, m.i1), b"")
