@@ -208,6 +208,7 @@ class Generator(Few):
             "static_cast<unsigned>(__syncthreads_and(%s))" % what,
             "static_cast<unsigned>(__syncthreads_or(%s))" % what,
             "rill_block_%s(0u + %s)" % (self.fold(), self.unsigned()),
+            "static_cast<unsigned>(__syncthreads_count(7) %s int(blockDim.z * blockDim.x * blockDim.y))" % self.one_of(("==", "!=", "<")),
         ))  # fmt: skip
         if self.chance(60):
             self.scopes[-1].append(Variable(u, "unsigned", True, self.chance(50)))
@@ -352,6 +353,22 @@ class Generator(Few):
         self.readable = True
         return [*nodes, Block([[head, body]]), "h += tile[0];"]
 
+    def tree_of_its_own(self):
+        """Returns a tree over an array that nothing else uses, before any thread returns."""
+        s, k = self.new("s"), self.new("k")
+        type_ = self.one_of(("unsigned", "unsigned", "unsigned char", "float", "double", "unsigned long long"))
+        value = self.floating(type_) if type_ in FLOATS else "static_cast<%s>(%s)" % (type_, self.unsigned())
+        if self.chance(60):
+            value = "i < n ? %s : static_cast<%s>(%d)" % (value, type_, self.below(4))
+        steps = ("{s}[t] += {other};", "{s}[t] = {s}[t] - {other};", "{s}[t] = {other} * 3 + {s}[t];")
+        step = self.one_of(steps[:2] if type_ in FLOATS else (*steps, "{s}[t] = {s}[t] < {other} ? {other} : {s}[t];"))
+        start, guard = self.one_of((("threads / 2", ""), (str(MOST_THREADS // 2), " && t + %s < threads" % k)))
+        body = ["if (t < %s%s) %s" % (k, guard, step.format(s=s, other="%s[t + %s]" % (s, k))), "__syncthreads();"]
+        loop = Block([["for (unsigned %s = %s; %s > 0; %s /= 2) {" % (k, start, k, k), body]])
+        result = "bits(%s[0])" % s if type_ in FLOATS else "static_cast<unsigned>(%s[0])" % s
+        nodes = ["__shared__ %s %s[%d];" % (type_, s, MOST_THREADS), "%s[t] = %s;" % (s, value), "__syncthreads();", loop]
+        return [*nodes, "h = h * 31 + %s;" % result, "__syncthreads();"]
+
     def sum_by_hand(self, depth):
         """What a program does to reduce a number over a block: by the lanes of each warp, and by those of the first one."""
         type_ = self.one_of(("unsigned", "unsigned", "int", "float"))
@@ -432,6 +449,8 @@ class Generator(Few):
         self.scopes[0].append(Variable("u0", "unsigned", True))
         if self.chance(25):  # before anything is written
             nodes += self.own_row()
+        if self.chance(20):
+            nodes += self.tree_of_its_own()
         if self.chance(8):
             nodes, self.budget = nodes[:1] + self.border(), 0
         elif self.chance(8):

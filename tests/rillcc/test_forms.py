@@ -96,6 +96,82 @@ RILL_KERNEL(lanes, int width, int rows, const float *x, float *sums, float *larg
 """
 
 
+# A tree over an array: how its elements are stored, added up and given, and whether a block of 256 threads keeps them in
+# registers. `i` is a thread's number in the grid, and `a` has the elements.
+TREES = {
+    "plain": ("float s[256]", "s[t] = a[i];", "if (t < half) s[t] += s[t + half];", "s[0]", True),
+    "guarded": ("float s[256]", "s[t] = i < n ? a[i] : 0.0f;", "if (t < half) s[t] = s[t + half] - s[t];", "s[0]", True),
+    "counted": ("int s[300]", "s[t] = i < n ? int(a[i]) : 5;", "if (t < half) s[t] = max(s[t], s[t + half]);", "s[0] + s[1]", True),
+    "doubled": ("double s[2][256]", "s[1][t] = a[i]; s[0][t] = i;", "if (t < half) for (int k = 0; k < 2; k++) s[k][t] += s[k][t + half];",
+                "float(s[1][0] - s[0][1])", True),
+    "summed": ("float s[256]", "s[t] = i < n ? a[i] : 0.0f;", "break;", "rill_block_sum(s[t]) + rill_block_max(a[i])", True),
+    "left": ("float s[256]", "if (i >= n) return; s[t] = a[i];", "break;", "rill_block_sum(s[t])", True),
+    "looked_up": ("float s[256]", "s[t] = a[i];", "if (t < half) s[int(a[t]) & 127] = 2.0f;", "s[0]", False),
+    "scanned": ("float s[256]", "s[t] = a[i];", "float v = t >= half ? s[t - half] : 0.0f; __syncthreads(); s[t] += v;", "s[t]", False),
+    "called": ("float s[1]", "all[t] = a[i];", "if (t < half) all[t] += all[t + half];", "first()", False),
+}  # fmt: skip
+TREE = """RILL_KERNEL(%s, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  %s
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+  v[i] = w[i] = 1.0f;
+  %s
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
+    %s
+    __syncthreads();
+  }
+  u[i] = %s;
+}
+"""
+FIRST = """static __shared__ float all[256];
+static __device__ __attribute__((noinline)) float first() { return all[0]; }
+"""
+# What __syncthreads_count(1) is compared with, in front of which threads may have ended or not, and whether it is the
+# number of threads for certain.
+COUNTS = {
+    "first": ("", True),
+    "second": ("__syncthreads(); if (__syncthreads_count(1) != int(size)) return;", True),
+    "after_a_branch": ("if (n > 7) w[i] = 3.0f;", True),
+    "ended": ("if (i > n) return;", False),
+    "ended_later": ("if (a[i] > 5.0f) { __syncthreads(); return; }", False),
+    "apart": ("if (t & 1) __syncthreads();", False),
+    "looped": ("for (int k = 0; k < n % 5; k++) if (__syncthreads_count(a[i + k] > 3.0f) == 3) return;", True),
+}
+COUNT = """RILL_KERNEL(%s, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned size = blockDim.z * blockDim.x * blockDim.y;
+  v[i] = w[i] = 1.0f;
+  %s
+  u[i] = 8.0f;
+  if (__syncthreads_count(1) != size) fewer(u + i);
+}
+"""
+FEWER = "static __device__ __attribute__((noinline)) void fewer(float *x) { *x = 4.0f; }\n"
+ASSERTS = """#include <assert.h>
+static __device__ __attribute__((noinline)) void check(int n) { assert(n < 1000); }
+RILL_KERNEL(never, float *x) { x[threadIdx.x] = 1.0f; }
+RILL_KERNEL(here, int n, float *x) { assert(n > 0); x[threadIdx.x] = n; }
+RILL_KERNEL(there, int n, float *x) { check(n); x[threadIdx.x] = n; }
+"""
+
+# Operations on numbers of 16 bits: a pattern, and what takes the place of its %s.
+OPERATIONS = {
+    "{T}": {"a %s b": "+ - * /", "__h%s(a, b)": "add sub mul div max min", "__h%s(a)": "neg abs",
+            "__hfma(a, b, %s)": "a", "h%s(a)": "floor ceil trunc rint sqrt rsqrt rcp"},
+    "{T}2": {"a %s b": "+ - * /", "__h%s2(a, b)": "add sub mul max min eq ne lt le gt ge", "__h2%s(a, b)": "div",
+             "__h%s2(a)": "neg abs", "__hfma2(a, b, %s)": "a", "h2%s(a)": "floor ceil trunc rint sqrt rsqrt rcp"},
+    "{T} int": {"a %s b": "== != < <= > >=", "__h%s(a, b)": "eq ne lt le gt ge", "__h%s(a)": "isnan"},
+    "{T}2 int": {"__hb%s2(a, b)": "eq ne lt le gt ge"},
+}  # fmt: skip
+OPERATION = """RILL_KERNEL(k%d_of_%s, int n, const %s *x, const %s *y, %s *z) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  %s a = x[i], b = y[i];
+  z[i] = %s;
+}
+"""
+
+
 class Forms(differential.Differential):
     def disassembly(self, image, function):
         shown = subprocess.run(["objdump", "-d", image.library._name], capture_output=True, text=True, check=True)
@@ -204,6 +280,61 @@ class Forms(differential.Differential):
             products = [len(re.findall(r"\bv?mulps\b", loop)) for loop in re.split(r"\bj[a-z]+ ", text)]
             vector = 16 if "zmm" in text else 8 if "ymm" in text else 4
             self.assertGreater(max(products) * vector, 32, "a loop reads more columns than a warp has lanes")
+
+    def test_arrays_in_registers(self):
+        """A block of 256 threads keeps a shared array in registers if each access is to a constant part of it. The results
+        are the same, also if some threads are beyond the border, and in blocks of other sizes."""
+        kernel = "".join(TREE % (name, "__shared__ %s;" % parts[0], *parts[1:4]) for name, parts in TREES.items())
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + FIRST + kernel))
+        for name in TREES:
+            for block in (256, 1, 1), (64, 1, 1), (77, 1, 1):
+                for n in 3, 100, 500, 512:
+                    self.compare(name, forms[name], (2 if block[0] == 256 else 3, 1, 1), block, n)
+        if support.X86 and shutil.which("objdump"):
+            for name, (*_, expected) in TREES.items():
+                text = self.disassembly(self.images[0], "%s[^>]*usual" % name)
+                self.assertEqual("tls_get_addr" not in text, expected, name)
+
+    def test_counts_of_all_threads(self):
+        """Where no thread can have ended, a count is the number of threads, and code for another count is left out."""
+        kernel = "".join(COUNT % (name, before) for name, (before, _) in COUNTS.items())
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + FEWER + kernel))
+        for name, (_, certain) in COUNTS.items():
+            for block in (64, 1, 1), (33, 1, 1), (7, 3, 1):
+                for n in 30, 128, 500:
+                    self.compare(name, forms[name], (3, 1, 1), block, n)
+            if shutil.which("objdump"):
+                text = self.disassembly(self.images[0], "%s[^>]*block" % name)
+                self.assertEqual("fewer" not in text, certain, name)
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_functions_of_the_backend_are_stored_where_they_are_called(self):
+        image = self.open(self.write("k.kernel.cu", HEAD + ASSERTS))
+        texts = {name: self.disassembly(image, "%s[^>]*block" % name) for name in ("never", "here", "there")}
+        self.assertEqual({name: "tls_get_addr" in text for name, text in texts.items()}, {"never": False, "here": True, "there": True})
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_numbers_of_16_bits_are_vectors(self):
+        """Every operation is executed for several threads at once, and no element is taken out of a vector alone."""
+        text, known = "#include <rill/device/cuda_names.h>\n", {}
+        for kind in "half", "nv_bfloat16":
+            for signature, patterns in OPERATIONS.items():
+                types = signature.replace("{T}", kind).split()
+                for number, code in enumerate(p % word for p, words in patterns.items() for word in words.split()):
+                    known["k%d_of_%s" % (number, "_".join(types))] = code
+                    text += OPERATION % (number, "_".join(types), types[0], types[0], types[-1], types[0], code)
+        for level in ("x86-64-v3", "x86-64-v4") if support.LONG else ("x86-64-v3",):
+            c_file, _ = self.compile(self.write("k.kernel.cu", text), "--target", "cpu:" + level)
+            with open(self.path("image"), "wb") as file:
+                file.write(support.host_images(c_file)["cpu:" + level])
+            shown = subprocess.run(["objdump", "-d", self.path("image")], capture_output=True, text=True, check=True).stdout
+            codes = dict.fromkeys(known, "")
+            for name, code in re.findall(r"<_Z\d+(k\d+_of_\w+?)v\.block[^>]*>:\n(.*?)\n\n", shown + "\n", re.S):
+                codes[name] += code
+            for name, code in codes.items():
+                alone = len(re.findall(r"\bvp(?:extr|insr)w\b|\bv(?:add|sub|mul|div|sqrt|round|rndscale)ss\b", code))
+                vectors = len(re.findall(r"\bv(?:add|sub|mul|div|sqrt|round|rndscale|cmp\w*)ps\b|\bvp\w+[wdq]\b|\bv(?:and|or|xor)\w*p[sd]\b", code))
+                self.assertTrue(alone <= 24 and vectors > 0, "%s, %s: %d, %d" % (known[name], name, alone, vectors))
 
 
 if __name__ == "__main__":

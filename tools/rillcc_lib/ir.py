@@ -114,6 +114,11 @@ class Module:
     def access_kind(self):
         return self.lib.GetMDKindIDInContext(self.context, b"llvm.access.group", 17)
 
+    @functools.cached_property
+    def joined_kind(self):
+        """The kind of metadata of the conditions that all_below.py has joined with another one."""
+        return self.lib.GetMDKindIDInContext(self.context, b"rill.joined", 11)
+
     def set_text_attribute(self, function, name):
         """Sets an attribute of rillcc's own on a function."""
         attribute = self.lib.CreateStringAttribute(self.context, name, len(name), b"", 0)

@@ -151,6 +151,7 @@ SIGNATURES = {
     "GetIncomingBlock": "ppu",
     "GetIncomingValue": "ppu",
     "GetInitializer": "pp",
+    "GetInlineAsm": "ppsLsLbbub",
     "GetInsertBlock": "pp",
     "GetInstructionCallConv": "up",
     "GetInstructionOpcode": "up",
@@ -274,7 +275,7 @@ SIGNATURES = {
     "VoidTypeInContext": "pp",
     "WriteBitcodeToFile": "bps",
 }
-LETTERS = {"p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "d": ctypes.c_double}
+LETTERS = {"L": ctypes.c_size_t, "p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "d": ctypes.c_double}
 
 
 def which_clang(name):

@@ -1,9 +1,10 @@
 """Emits a region as a loop over the threads of a block, row by row."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import few, llvm
+from . import few, llvm, short_regions
 from .all_below import SWAPPED
 from .interchange import SCATTERS
 from .ir import PURE
@@ -41,6 +42,11 @@ class Few:
 
 
 class Loops(Slots):
+    # These belong to the function that is being written (threads.py).
+    short_regions: short_regions.ShortRegions
+    short: dict  # maps the metadata of a short region's loop to that of an unrolled one, and whether a block executes it once
+    are_short: set  # the short regions
+
     # The loop over the threads
 
     def open_region(self, region):
@@ -111,6 +117,10 @@ class Loops(Slots):
         following = self.nowrap(self.build("Add", own_x, m.number(step)))
         again = self.branch_if(self.build("ICmp", llvm.ULT, following, stop), loop, row_end)
         self.mark_loop(again, some)
+        if self.short_regions.is_short(region, some):
+            once = region not in self.short_regions.repeated
+            self.short[self.lib.GetMetadata(again, self.loop_kind)] = self.unrolled(), once
+            self.are_short.add(region)
         self.at_end(row_end)
         next_t = self.nowrap(self.build("Add", t, count))
         next_y = self.nowrap(self.build("Add", y, m.number(1)))
@@ -312,6 +322,16 @@ class Loops(Slots):
         hints = self.hint("interleave.count", self.number_hint(1)), self.hint("unroll.disable"), after
         self.hint_loop(branch, *hints)
 
+    def unrolled(self):
+        """Returns the hints for a loop that is vectorized, and then unrolled completely."""
+        after = [self.hint("isvectorized", self.number_hint(1)), self.hint("unroll.full")]
+        hints = self.hint("interleave.count", self.number_hint(2)), self.hint("unroll.disable")
+        return self.loop_node(*hints, self.hint("vectorize.followup_vectorized", *after))
+
+    @functools.cached_property
+    def loop_kind(self):
+        return self.lib.GetMDKindIDInContext(self.m.context, b"llvm.loop", 9)
+
     def number_hint(self, number):
         return self.lib.ValueAsMetadata(self.m.number(number))
 
@@ -335,9 +355,13 @@ class Loops(Slots):
 
     def hint_loop(self, branch, *hints):
         """Attaches hints to a loop over threads."""
+        self.lib.SetMetadata(branch, self.loop_kind, self.loop_node(*hints))
+
+    def loop_node(self, *hints):
+        """Returns the metadata of a loop over threads."""
         lib, context = self.lib, self.m.context
         hints += (self.hint("parallel_accesses", self.lib.ValueAsMetadata(self.m.access_group)),)
         itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # the metadata node that identifies a loop contains itself
         node = lib.MDNodeInContext2(context, llvm.array([itself, *hints]), 1 + len(hints))
         lib.MetadataReplaceAllUsesWith(itself, node)
-        lib.SetMetadata(branch, lib.GetMDKindIDInContext(context, b"llvm.loop", 9), lib.MetadataAsValue(context, node))
+        return lib.MetadataAsValue(context, node)

@@ -15,6 +15,7 @@ from . import (
     atomics,
     bounds,
     conversions,
+    counts,
     divisions,
     few,
     interchange,
@@ -62,7 +63,7 @@ class Rewriter:
     def __init__(self, library, module, fill):
         self.lib, self.m, self.fill = library, module, fill
         self.arrays = {}  # kernel: the largest size of its threads' arrays, in bytes
-        self.usual = usual_blocks.UsualBlocks(module)
+        self.usual = usual_blocks.UsualBlocks(module, self.callers)
 
     # Contents of the module
 
@@ -185,6 +186,30 @@ class Rewriter:
     @functools.cached_property
     def threads_synchronize(self):
         return any(map(self.m.function, regions.SYNC_POINTS)) or any(map(self.volatile_accesses, self.m.functions()))
+
+    def drop_services(self):
+        """Removes the stores of the backend's functions from kernels that cannot call any of them."""
+        m, lib = self.m, self.lib
+        variables = [v for v in m.chain(lib.GetFirstGlobal(m.handle), lib.GetNextGlobal) if m.name(v).endswith("rill_services")]
+        stores, others = [], []
+        for variable in variables:
+            for user in m.users(variable):
+                uses = m.users(user) if lib.IsAInstruction(user) and lib.IsACallInst(user) else [None]
+                for use in uses:
+                    plain = use and m.is_binary(use, llvm.STORE) and lib.GetOperand(use, 1) == user
+                    (stores if plain else others).append(use or user)
+        if not all(map(lib.IsAInstruction, others)):
+            return
+        calling = {self.parent(use) for use in others}
+        calls = [i for f in m.functions() for b in m.blocks(f) for i in m.instructions(b) if lib.IsACallInst(i) and not m.callee(i)]
+        calling |= {self.parent(call) for call in calls if not lib.IsAInlineAsm(lib.GetCalledValue(call))}
+        calling |= self.callers(calling)
+        for store in stores:
+            if self.parent(store) not in calling:
+                lib.InstructionEraseFromParent(store)
+
+    def parent(self, instruction):
+        return self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(instruction))
 
     def remove_level(self):
         """Removes the processor's level from all functions, so that the command that compiles the module selects it."""
@@ -334,6 +359,14 @@ class Rewriter:
             for maker in makers:
                 maker.close()
 
+    def fold_counts(self):
+        """Removes counts of the threads in a block that are known. In a version with borders, threads beyond a border count as
+        ended."""
+        found = dict.fromkeys(function for entry in self.entries() for function in entry.versions)
+        functions = [function for function in found if not self.m.has_text_attribute(function, regions.BORDERS)]
+        if sum(counts.Counts(self.m, function).fold() for function in functions) > 0:
+            self.m.run_passes("function(instsimplify,simplifycfg,adce)")
+
     # The cut
 
     def address_taken(self, functions):
@@ -415,13 +448,13 @@ class Rewriter:
                 inside |= finder.inside
                 has_rows |= writer.has_rows
                 fastest = fastest if at_borders else (version, finder, writer)
-        self.note_usual(*fastest)
+        self.note_usual(*fastest[1:])
         note += ", inside its own loops" if inside else ""
         return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
 
-    def note_usual(self, kernel, finder, writer):
+    def note_usual(self, finder, writer):
         if (finder.synchronizes or finder.inside) and not writer.needs_next:
-            self.usual.note(kernel, finder.size, writer.is_flat)
+            self.usual.note(finder, writer)
 
     def optional_cuts(self, entry):
         """Returns the cuts of a kernel at which no thread waits."""
@@ -484,6 +517,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 rewriter.mark_lockstep(entry.run_block)
             rewriter.interchange()
             rewriter.add_versions()
+            rewriter.fold_counts()
             module.write(prepared)
             break
         finally:
@@ -507,6 +541,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 atomics.replace(module)
                 divisions.Divisions(module).replace()
                 rewriter.drop_helpers()
+                rewriter.drop_services()
                 if any_level:
                     rewriter.remove_level()
                 module.write(output)

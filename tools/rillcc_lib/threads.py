@@ -7,7 +7,7 @@ If all threads leave a region for the same next region, the transition is a bran
 number of its next region in `next`, and a function of the header (rill_sched_next) selects the region to run.
 """
 
-from . import llvm, rows
+from . import llvm, rows, short_regions
 from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
 from .strips import ENDED, Strips
 
@@ -24,9 +24,14 @@ class Writer(Strips):
             self.find_read_in_place()
         self.find_sources()
         self.prepare()
+        self.short, self.are_short = {}, set()
+        self.short_regions = short_regions.ShortRegions(self)
         for region in self.regions:
             self.open_region(region)
         self.find_groups()
+        self.are_short.difference_update(*(group.regions for group in self.groups))
+        self.arrays = self.short_regions.arrays(self.are_short)
+        self.short_regions.sort_loads(self.are_short)
         for call in self.c.sync_points.values():
             self.take_operands(call)
         changes = [change for region in self.regions for change in self.collect(region)]

@@ -36,6 +36,10 @@ template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
   return x;
 }
 
+/* A number that is rounded to an integer keeps its sign. Saying so keeps clang from rounding in half precision, which
+ * it does one number at a time. */
+#define RILL_ROUNDED_(RESULT, X) __builtin_copysignf(RESULT, X)
+
 #define RILL_NUMBER_(NAME, BITS, TO)                                                                         \
   struct NAME {                                                                                              \
     BITS number;                                                                                             \
@@ -105,10 +109,10 @@ template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
   RILL_NUMBER_MATH_(NAME, sqrt, __builtin_sqrtf(x))                                                          \
   RILL_NUMBER_MATH_(NAME, rsqrt, 1.0f / __builtin_sqrtf(x))                                                  \
   RILL_NUMBER_MATH_(NAME, rcp, 1.0f / static_cast<float>(x))                                                 \
-  RILL_NUMBER_MATH_(NAME, floor, __builtin_floorf(x))                                                        \
-  RILL_NUMBER_MATH_(NAME, ceil, __builtin_ceilf(x))                                                          \
-  RILL_NUMBER_MATH_(NAME, trunc, __builtin_truncf(x))                                                        \
-  RILL_NUMBER_MATH_(NAME, rint, __builtin_rintf(x))                                                          \
+  RILL_NUMBER_MATH_(NAME, floor, RILL_ROUNDED_(__builtin_floorf(x), x))                                      \
+  RILL_NUMBER_MATH_(NAME, ceil, RILL_ROUNDED_(__builtin_ceilf(x), x))                                        \
+  RILL_NUMBER_MATH_(NAME, trunc, RILL_ROUNDED_(__builtin_truncf(x), x))                                      \
+  RILL_NUMBER_MATH_(NAME, rint, RILL_ROUNDED_(__builtin_rintf(x), x))                                        \
   RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                              \
     return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                            \
   }
@@ -149,6 +153,7 @@ RILL_LIBRARY_MATH_(__nv_bfloat16)
 #undef RILL_LIBRARY_MATH_
 #endif
 #undef RILL_NUMBER_
+#undef RILL_ROUNDED_
 #undef RILL_NUMBER_OPERATOR_
 #undef RILL_NUMBER_COMPARES_
 #undef RILL_NUMBER_MATH_

@@ -17,47 +17,99 @@ template <class Operation> struct rill_vectors_ : Operation {};
 template <> struct rill_vectors_<rill_sum_> {
   template <class V> static __forceinline__ V of(V a, V b) { return a + b; }
 };
-/* Has the size of the vectors that were stored, because a load of a larger vector would stall (no store forwarding). */
+/* Has the size of the vectors that were stored, because a load of a larger vector would stall (no store forwarding). A
+ * vector has two halves of HALF values each. Processors exchange values within a half faster than between halves. */
 template <class T> struct rill_vector_ {
-  static constexpr int COUNT = 32 / sizeof(T);
+  static constexpr int COUNT = 32 / sizeof(T), HALF = COUNT / 2;
   typedef T type __attribute__((vector_size(32)));
 };
 template <class Operation, class V, int... I>
-static __forceinline__ V rill_reduce_pairs_(V low, V high, std::integer_sequence<int, I...>) {
-  return rill_vectors_<Operation>::of(__builtin_shufflevector(low, high, (2 * I)...),
-                                      __builtin_shufflevector(low, high, (2 * I + 1)...));
+static __forceinline__ V rill_reduce_inside_(V a, V b, std::integer_sequence<int, I...>) {
+  constexpr int COUNT = sizeof...(I), HALF = COUNT / 2;
+  return rill_vectors_<Operation>::of(
+      __builtin_shufflevector(a, b, (I / HALF * HALF + I % HALF * 2 % HALF + (I % HALF * 2 < HALF ? 0 : COUNT))...),
+      __builtin_shufflevector(a, b,
+                              (I / HALF * HALF + I % HALF * 2 % HALF + (I % HALF * 2 < HALF ? 0 : COUNT) + 1)...));
+}
+template <class Operation, class V, int... I>
+static __forceinline__ V rill_reduce_across_(V a, V b, std::integer_sequence<int, I...>) {
+  constexpr int COUNT = sizeof...(I), HALF = COUNT / 2;
+  return rill_vectors_<Operation>::of(__builtin_shufflevector(a, b, (I < HALF ? I : I + HALF)...),
+                                      __builtin_shufflevector(a, b, (I < HALF ? I + HALF : I + COUNT)...));
 }
 template <class Operation, class T, class V, int... I>
-static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int, I...>) {
+static __forceinline__ T rill_reduce_pairs_(V values, std::integer_sequence<int, I...>) {
   if constexpr (sizeof...(I) == 1) {
     return Operation::of(values[0], values[1]);
   } else {
-    const auto halves = rill_vectors_<Operation>::of(__builtin_shufflevector(values, values, (2 * I)...),
-                                                     __builtin_shufflevector(values, values, (2 * I + 1)...));
-    return rill_reduce_halves_<Operation, T>(halves, std::make_integer_sequence<int, sizeof...(I) / 2>{});
+    const auto pairs = rill_vectors_<Operation>::of(__builtin_shufflevector(values, values, (2 * I)...),
+                                                    __builtin_shufflevector(values, values, (2 * I + 1)...));
+    return rill_reduce_pairs_<Operation, T>(pairs, std::make_integer_sequence<int, sizeof...(I) / 2>{});
   }
 }
-/* Reduces VECTORS vectors, a power of two, to one vector, whose elements are subtrees of the tree. */
-template <class Operation, class T, unsigned VECTORS>
-static __forceinline__ typename rill_vector_<T>::type rill_reduce_vectors_(const T *values) {
+template <class Operation, class T, class V, int... I>
+static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int, I...>) {
+  constexpr int HALF = sizeof...(I);
+  const auto sums = rill_vectors_<Operation>::of(__builtin_shufflevector(values, values, I...),
+                                                 __builtin_shufflevector(values, values, (I + HALF)...));
+  return rill_reduce_pairs_<Operation, T>(sums, std::make_integer_sequence<int, HALF / 2>{});
+}
+/* Reduces VECTORS vectors, a power of two and at most HALF, to one. Half 0 of the result has the lower half of each
+ * vector, reduced to HALF / VECTORS values, and half 1 has the upper half of each. */
+template <class Operation, class T, unsigned VECTORS, class F>
+static __forceinline__ typename rill_vector_<T>::type rill_reduce_inner_(F vector, unsigned first) {
   if constexpr (VECTORS == 1) {
-    typename rill_vector_<T>::type all;
-    memcpy(&all, values, sizeof all);
+    return vector(first);
+  } else {
+    return rill_reduce_inside_<Operation>(rill_reduce_inner_<Operation, T, VECTORS / 2>(vector, first),
+                                          rill_reduce_inner_<Operation, T, VECTORS / 2>(vector, first + VECTORS / 2),
+                                          std::make_integer_sequence<int, rill_vector_<T>::COUNT>{});
+  }
+}
+/* Returns vector number `number` of the sums of COUNT values each, one level up in a tree of such vectors, where level
+ * 0 has the values themselves. */
+template <class Operation, class T, unsigned LEVEL>
+static __forceinline__ typename rill_vector_<T>::type rill_reduce_level_(const T *values, unsigned number) {
+  typedef typename rill_vector_<T>::type vector;
+  constexpr unsigned COUNT = rill_vector_<T>::COUNT, HALF = rill_vector_<T>::HALF;
+  if constexpr (LEVEL == 0) {
+    vector all;
+    memcpy(&all, values + number * COUNT, sizeof all);
     return all;
   } else {
-    constexpr unsigned HALF = VECTORS / 2;
-    return rill_reduce_pairs_<Operation>(
-        rill_reduce_vectors_<Operation, T, HALF>(values),
-        rill_reduce_vectors_<Operation, T, HALF>(values + HALF * rill_vector_<T>::COUNT),
-        std::make_integer_sequence<int, rill_vector_<T>::COUNT>{});
+    const auto below = [values](unsigned i) __attribute__((always_inline)) {
+      return rill_reduce_level_<Operation, T, LEVEL - 1>(values, i);
+    };
+    return rill_reduce_across_<Operation>(rill_reduce_inner_<Operation, T, HALF>(below, number * COUNT),
+                                          rill_reduce_inner_<Operation, T, HALF>(below, number * COUNT + HALF),
+                                          std::make_integer_sequence<int, static_cast<int>(COUNT)>{});
+  }
+}
+/* Reduces VECTORS vectors of one level. */
+template <class Operation, class T, unsigned VECTORS, unsigned LEVEL = 0>
+static __forceinline__ T rill_reduce_vectors_(const T *values) {
+  constexpr unsigned COUNT = rill_vector_<T>::COUNT, HALF = rill_vector_<T>::HALF;
+  if constexpr (VECTORS >= COUNT) {
+    return rill_reduce_vectors_<Operation, T, VECTORS / COUNT, LEVEL + 1>(values);
+  } else {
+    static_assert(VECTORS == 1 || VECTORS == HALF,
+                  "the last step reduces one vector, or the number for which halves are in order");
+    const auto level = [values](unsigned i) __attribute__((always_inline)) {
+      return rill_reduce_level_<Operation, T, LEVEL>(values, i);
+    };
+    const auto all = rill_reduce_inner_<Operation, T, VECTORS>(level, 0);
+    if constexpr (VECTORS == 1) {
+      return rill_reduce_pairs_<Operation, T>(all, std::make_integer_sequence<int, static_cast<int>(HALF)>{});
+    } else {
+      return rill_reduce_halves_<Operation, T>(all, std::make_integer_sequence<int, static_cast<int>(HALF)>{});
+    }
   }
 }
 template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
   constexpr bool wraps = std::is_same_v<Operation, rill_sum_> && std::is_integral_v<T>;
   using number = typename std::conditional_t<wraps, std::make_unsigned<T>, std::enable_if<true, T>>::type;
-  constexpr int EACH = rill_vector_<number>::COUNT;
-  const auto all = rill_reduce_vectors_<Operation, number, COUNT / EACH>(reinterpret_cast<const number *>(values));
-  return static_cast<T>(rill_reduce_halves_<Operation, number>(all, std::make_integer_sequence<int, EACH / 2>{}));
+  return static_cast<T>(rill_reduce_vectors_<Operation, number, COUNT / rill_vector_<number>::COUNT>(
+      reinterpret_cast<const number *>(values)));
 }
 #pragma clang diagnostic pop
 #else
