@@ -126,6 +126,12 @@ TREE = """RILL_KERNEL(%s, int n, const float *a, const float *b, const float *c,
 FIRST = """static __shared__ float all[256];
 static __device__ __attribute__((noinline)) float first() { return all[0]; }
 """
+SUM = """RILL_KERNEL(stores_sum, int n, const float *a, float *u) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float sum = rill_block_sum(i < n ? a[i] : 0.0f);
+  if (threadIdx.x == 0) u[blockIdx.x] = sum;
+}
+"""
 # What __syncthreads_count(1) is compared with, in front of which threads may have ended or not, and whether it is the
 # number of threads for certain.
 COUNTS = {
@@ -294,6 +300,12 @@ class Forms(differential.Differential):
             for name, (*_, expected) in TREES.items():
                 text = self.disassembly(self.images[0], "%s[^>]*usual" % name)
                 self.assertEqual("tls_get_addr" not in text, expected, name)
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_one_thread_stores_a_sum_without_a_loop(self):
+        image = self.open(self.write("k.kernel.cu", HEAD + SUM))
+        text = self.disassembly(image, "stores_sum[^>]*usual")
+        self.assertEqual(re.findall(r"\tj[a-z]+ .*", text), [])
 
     def test_counts_of_all_threads(self):
         """Where no thread can have ended, a count is the number of threads, and code for another count is left out."""

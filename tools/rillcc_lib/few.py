@@ -126,12 +126,16 @@ def drop_unfit(finder):
     keeps_order = finder.loads_agree and not finder.private_memory()
     finder.sync_points = others
     _, owner = finder.find_cuts()
+    dropped = []
     for block, call in marks.items():
         beyond = finder.successors[block][0]
         if keeps_order and is_passed(finder, owner, beyond) and len(crossing(finder, owner, beyond)) <= MOST_VALUES:
             finder.sync_points[block] = call
         else:
-            finder.lib.InstructionEraseFromParent(call)
+            dropped.append(block)
+    for block in dropped:
+        finder.lib.InstructionEraseFromParent(marks[block])
+        finder.m.join(block, finder.builder)
 
 
 def is_passed(finder, owner, block):

@@ -281,6 +281,21 @@ class Module:
         self.lib.BuildBr(builder, block)
         return head
 
+    def join(self, head, builder):
+        """Undoes split(): moves the instructions of a block to its successor, if no other block leads there."""
+        ways = self.successors(head)
+        if len(ways) != 1 or self.predecessors(ways[0]) != [head] or self.phis(ways[0]) or ways[0] == head:
+            return
+        block, place = ways[0], self.all_instructions(ways[0])[0]
+        self.lib.InstructionEraseFromParent(self.terminator(head))
+        for instruction in self.all_instructions(head):
+            self.lib.InstructionRemoveFromParent(instruction)
+            self.lib.PositionBuilderBefore(builder, place)
+            self.insert(builder, instruction)
+        for other in self.predecessors(head):
+            self.redirect(other, head, block)
+        self.lib.DeleteBasicBlock(head)
+
     def replace_phi(self, phi, changes, builder):
         """Recreates a phi with the incoming pairs that `changes`, a function of (value, block), returns."""
         lib = self.lib
