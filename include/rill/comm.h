@@ -36,10 +36,10 @@
  * whose peer calls a collective operation. With MPI the ranks compare each collective operation before it moves data,
  * and a receive with its message. After a mismatch no buffer has been written. A collective operation fails on all
  * ranks with the same report; a receive fails on the rank that receives. A collective operation on one rank and a
- * message on another fail when they have waited for 10 ms. NCCL compares nothing: ranks with different counts may return
- * OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every operation is
- * compared before it starts, and a mismatch of two collective operations leaves the communicator intact. With MPI every
- * other failure then ends the communicator on all ranks, including those that do not wait.
+ * message on another fail when they have waited for 10 ms. NCCL compares nothing: ranks with different counts may
+ * return OK with wrong sums, or hang until a deadline. With RILL_CHECK=comm in the environment of all ranks every
+ * operation is compared before it starts, and a mismatch of two collective operations leaves the communicator intact.
+ * With MPI every other failure then ends the communicator on all ranks, including those that do not wait.
  *
  * Captures. On a GPU an operation of a capturing stream becomes part of the graph, if the engine has used the stream
  * before (otherwise CAPTURE_ACTIVE). All ranks must capture it in the same place, and launch graphs and other
@@ -50,8 +50,7 @@
  * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
  * communicators at the same time, every process must use them in the same order. If threads share a communicator, its
  * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for the calls of other threads.
- * NCCL connects the ranks in the first operation of each kind, which may wait for all streams of a GPU: do not block a
- * stream with a host call that ends only after this operation was submitted.
+ * NCCL's first operation of each kind may wait for all streams of a GPU, so none of them may wait for the host then.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
