@@ -2,15 +2,16 @@
  *
  * A wake-up costs the watcher about 3 us of processor time (a timed wait and two thread switches), and polling a line
  * costs one driver call, about 1 us.  If one line is polled every TICK, an event is notified with a median delay of
- * TICK / 2, and the watcher uses 4 us / TICK of a processor: 13 % for a TICK of 30 us.  With a share of one part in 28
- * the same line is polled every 112 us.  Therefore:
+ * TICK / 2, and the watcher uses 4 us / TICK of a processor: 8 % for a TICK of 50 us.  With a share of one part in 24
+ * the same line is polled every 96 us.  A TICK of 30 us uses up the share so soon that events are notified later, as
+ * measured on an H100 (docs/guides/THREADS.md).  Therefore:
  * - A line is polled every TICK at first, and later at a fraction of the time that its first event has waited: one part
  *   in AGE_TICKS, or more with several lines, up to LONG.  Long waits cost little, and are late by at most that
  *   fraction.
  * - At most MAX_OLD lines that have waited long are polled at a time, so that they do not delay new ones.
  * - Over time the watcher uses one part in SHARE of a processor.  Unused time is saved, up to CREDIT_MAX_NS, for
  *   periods in which events are about to complete.  So in any second the watcher uses at most 1 / SHARE of a processor
- *   plus 1.2 %. */
+ *   plus 0.8 %. */
 #include "core/held/watch.h"
 
 #include "core/device/life.h"
@@ -25,11 +26,11 @@ static struct rill__watch **poll_end = &poll_first;
 static size_t polled_count;
 static uint64_t next_due; /* the earliest `due` of them, in ns */
 
-enum { TICK = 30000, AGE_TICKS = 500, LONG = 1000000, MAX_OLD = 8, MAX_COUNTED = 8 };
+enum { TICK = 50000, AGE_TICKS = 500, LONG = 1000000, MAX_OLD = 8, MAX_COUNTED = 8 };
 
 /* The processor time that the watcher may still spend, in ns.  It grows by one part in SHARE of the time that passes.
  */
-enum { SHARE = 28, CREDIT_MAX_NS = 12000000 };
+enum { SHARE = 24, CREDIT_MAX_NS = 8000000 };
 static int64_t credit;
 static uint64_t credited_at, spent_at;
 
