@@ -205,7 +205,9 @@ class Rewriter:
         calling |= {self.parent(call) for call in calls if not lib.IsAInlineAsm(lib.GetCalledValue(call))}
         calling |= self.callers(calling)
         for store in stores:
-            if self.parent(store) not in calling:
+            function = self.parent(store)
+            # rill_fiber_enter(), unless it was inlined, stores them for the functions that call it.
+            if function not in calling and "rill_fiber_enter" not in m.name(function):
                 lib.InstructionEraseFromParent(store)
 
     def parent(self, instruction):
