@@ -204,7 +204,7 @@ struct rill__module_table {
   const char *(*recognize)(const void *data, size_t size);
   const char *(*read_parts)(const void *data, size_t size, struct rill__image *out);
   const char *(*read_kernels)(const rill_bundle_image *part, struct rill__image *out);
-  /* Optional: adds all kernels of a loaded module for which read_kernels left some unknown. */
+  /* Optional: adds all kernels of a loaded module, if read_kernels has not found all of them. */
   void (*list)(struct rill__module *module, struct rill__image *out);
   /* Returns the address and size of a variable; *p is NULL if there is none with that name.  The name is not "". */
   rill_status (*global)(struct rill__module *module, const char *symbol, void **p, size_t *size);
@@ -388,7 +388,7 @@ enum rill__call {
 #define RILL_DISPATCH_ABOUT(other, object, table, slot, ...) \
   RILL__DISPATCH(other, NULL, object, table, slot, __VA_ARGS__)
 #define RILL_DISPATCH_LAUNCH(stream, launched) RILL__DISPATCH(NULL, launched, stream, kernel, launch, stream, launched)
-/* For a caller that has found that nothing observes the call, including RILL_TRACE and RILL_FAULT
+/* Use this only after checking that nothing observes the call, including RILL_TRACE and RILL_FAULT
  * (core/diagnose/observe.h). */
 #define RILL_DISPATCH_UNOBSERVED(object, table, slot, ...) RILL__SLOT(object, table, slot)(__VA_ARGS__)
 #define RILL__DISPATCH(other, launched, object, table, slot, ...)                                           \

@@ -49,8 +49,8 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   return status;
 }
 
-/* Begins a capture once held work of the stream that is being submitted has reached the driver.  `after` contains
- * handles of nodes of start->into, if there is one. */
+/* Begins a capture.  If the queue of the stream is being submitted, first waits until its work has reached the driver.
+ * `after` contains handles of nodes of start->into, if there is one. */
 static rill_status begin_settled(struct rill__stream *stream, struct rill__capture_start *start,
                                  const rill_graph_node *after) {
   rill__ref(&stream->base);

@@ -239,7 +239,7 @@ static bool needs_last_use(const struct rill__allocation *allocation, struct ril
          (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
 }
 
-/* An event that marked an earlier use may be available for reuse. */
+/* This is not RILL_ENTER_TO_SUBMIT, because the event of an earlier use may be ready for recycling. */
 rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_ENTER();
   struct rill__stream *s;

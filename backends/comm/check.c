@@ -5,9 +5,9 @@
  * send and its receive exchange records only if the engine does not compare messages itself; sends and receives that
  * cross must be in a group then, because otherwise the calls would wait for each other.
  *
- * Invariant: the operations of a communicator are submitted in the order in which they were compared, and one call at a
- * time uses its records: the one whose turn COMM_CHECKING is.  Other calls wait for their turn.  The deadline of the
- * communicator and rill_comm_abort end both waits. */
+ * Invariant: the operations of a communicator are submitted in the order in which they were compared, and only one call
+ * at a time uses its records: the call that has the turn COMM_CHECKING.  Other calls wait for their turn.  The deadline
+ * of the communicator and rill_comm_abort end both waits. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>

@@ -427,8 +427,8 @@ void rill__comm_unpin(struct comm *comm);
 
 /* Waits until it is the call's turn, which ends with rill__comm_pass_turn.  Fails, without a turn, if the communicator
  * is broken or breaks during the wait.  A call takes COMM_CHECKING before COMM_SUBMITTING, and the turns of several
- * communicators in the order of their addresses; it is not inside of a communicator then, so that abort does not wait
- * for it. */
+ * communicators in the order of their addresses.  A call that takes a turn is not inside any communicator, so that
+ * abort does not wait for it. */
 rill_status rill__comm_take_turn(struct comm *comm, enum comm_turn which);
 void rill__comm_pass_turn(struct comm *comm, enum comm_turn which);
 

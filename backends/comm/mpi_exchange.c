@@ -24,7 +24,8 @@
  * communicator that has been freed.  With RILL_CHECK=comm a communicator that works is freed when the states of all its
  * collective operations have been received.  Otherwise a state is sent with MPI_Issend, and a rank frees `apart` only
  * if all its states have been received.  A state that arrives after the receiver has freed its side can still be found
- * by a later communicator of other ranks: its serial tells an exchange, and its tag a receive, to ignore it. */
+ * by a later communicator of other ranks: an exchange ignores the state because of its serial, and a receive because of
+ * its tag. */
 #include "backends/comm/mpi_engine.h"
 
 #include <stddef.h>

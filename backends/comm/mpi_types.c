@@ -60,7 +60,7 @@ static const struct comm_record *choose(const struct comm_record *a, const struc
 }
 
 /* b = a joined with b.  The result does not depend on the order in which MPI joins the ranks: it is the record of the
- * lowest rank, and the lowest rank's record that does not match it. */
+ * lowest rank, and the record of the lowest rank whose operation does not match it. */
 static void join_pairs(void *in, void *inout, int *count, MPI_Datatype *datatype) {
   const struct comm_record *a = in;
   struct comm_record *b = inout;

@@ -139,7 +139,8 @@ static rill_status go_inside(const struct comm_list *list) {
   return RILL_OK;
 }
 
-/* Describes operations to rill.  For engines that submit to native streams: rill does not see their submissions. */
+/* Describes operations to rill.  This is for engines that submit to native streams, because rill does not see these
+ * submissions. */
 static void note_begin(const struct comm_op *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const rill_stream_note note = comm_note(&ops[i]);

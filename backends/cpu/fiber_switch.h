@@ -64,10 +64,9 @@ struct context {
 #ifndef FIBER_UCONTEXT
 /* Pushes the callee-saved registers, stores the stack pointer in *save, and pops the registers from `load`.
  *
- * The symbol is weak and assembled once, so that the files of a program that include the two-file form share it.  It
- * cannot be local to a file, because link-time optimization may move its callers to another one.  If the layout of a
- * frame changes, the name has to change also.
- */
+ * The symbol is weak and assembled once, so that all files of a program that include rill.c share it.  It cannot be
+ * local to a file, because link-time optimization may move its callers to another one.  If the layout of a frame
+ * changes, the name has to change also. */
 extern void rill__cpu_stack_switch(void **save, void *load);
 
 #if defined(__x86_64__)

@@ -28,8 +28,8 @@ struct node {
   struct cpu_op *op;                 /* NULL if the node has no work */
 };
 
-/* Referenced.  A node at level 0, a tree above.  Plans share what is equal in them; a shared node or tree is never
- * changed. */
+/* A child of a tree, referenced: a node at level 0, and a tree at higher levels.  Plans share what is equal in them; a
+ * shared node or tree is never changed. */
 union child {
   struct node *node;
   struct tree *tree;

@@ -79,9 +79,9 @@ static bool write_image(int file, const char *data, size_t size) {
   return true;
 }
 
-/* Writes a path to an open file.  No two paths are equal.  The loader takes a library whose path it knows for the
- * library loaded before, which may stay loaded after dlclose.  The path encodes a counter in binary, "/" for 0 and
- * "/./" for 1. */
+/* Writes a path to an open file.  No two paths are equal.  For a path that it knows, the loader returns the library
+ * loaded before, which may stay loaded after dlclose.  The path encodes a counter in binary, "/" for 0 and "/./" for
+ * 1. */
 static void unique_path(int file, char *path, size_t size) {
   static _Atomic uint32_t last;
   const uint32_t count = atomic_fetch_add(&last, 1) + 1;

@@ -2,8 +2,9 @@
  *
  * Memory is private until it is exported.  Its bytes then move into an unnamed file, which is mapped in their place at
  * the same address.  Another process opens the file through /proc of this process, and closes it as soon as it is
- * mapped.  The file is therefore deleted when no process has it mapped and it was freed here or this process has ended.
- * The file's internal name contains a random number, which proves that it is the file to which the handle refers.
+ * mapped.  The file is therefore deleted once this process has freed the memory or ended, and no other process has the
+ * file mapped.  The file's internal name contains a random number, which proves that it is the file to which the handle
+ * refers.
  *
  * An allocation of kind DEVICE has whole pages (memory.c), so nothing else moves.
  */

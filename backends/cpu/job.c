@@ -150,7 +150,8 @@ struct cpu_claims {
   } of[];
 };
 
-/* Returns NULL if memory ran out.  The job always has a valid object, for the child of a fork. */
+/* Returns the job's claims with room for `count` ranges, or NULL if memory ran out.  `job->claims` is valid at any
+ * time, because a fork may happen at any time. */
 static struct cpu_claims *claims_for(struct cpu_job *job, uint32_t count) {
   struct cpu_claims *const before = job->claims;
   if (before != NULL && before->count >= count) return before;

@@ -95,8 +95,8 @@ static _Thread_local struct running running_kernel;
     rill__cpu_queues_abort();                                             \
   } while (0)
 
-/* Marks the device as lost and ends the block of a failed assertion, like on a GPU; other blocks of the launch that
- * have started continue. */
+/* Marks the device as lost and ends the block of a failed assertion, as on a GPU; other blocks of the launch that have
+ * started continue. */
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
   const struct launch *launch = running_kernel.launch;

@@ -19,7 +19,7 @@
  * more than a single wait.
  *
  * On a lost device, operations that have not started are ended without being run, except those with `run_if_lost`.
- * Every queue therefore drains, unless one of its operations never ends.  Waits do not depend on that:
+ * Every queue therefore drains, unless one of its operations never ends.  Waits do not depend on the draining:
  * rill__cpu_queues_abort wakes all waiters, and no wait starts after it.
  *
  * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
@@ -204,10 +204,10 @@ bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
  * `spin`: poll for a while before sleeping. */
 bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
 
-/* For an operation that reads memory of a caller, while the caller waits.  rill__cpu_queue_begin_reading has to be
- * called before the memory is read.  If it returns false, the operation must not read, because the caller has been
- * woken.  The caller calls the second function, which blocks until the operation is done; if the device is lost, only
- * while the memory is being read. */
+/* Used if an operation reads memory of a caller that waits for it.  The operation calls rill__cpu_queue_begin_reading
+ * before it reads; if the result is false, it must not read, because the caller has been woken.  The caller calls the
+ * second function, which blocks until the operation is done or, if the device is lost, while the memory is being
+ * read. */
 bool rill__cpu_queue_begin_reading(struct cpu_queue *queue);
 rill_status rill__cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number);
 

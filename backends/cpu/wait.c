@@ -152,8 +152,8 @@ bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns,
 
 /* ---- reading the caller's memory ---- */
 
-/* One of the two accesses to `reading` comes first.  If it is the operation's, the caller sees it.  If it is the
- * caller's, which has seen that the device is lost, the operation sees that also. */
+/* One of the two accesses to `reading` comes first.  If the operation is first, the caller sees its number.  If the
+ * caller is first, it has already seen that the device is lost, so the operation sees this as well. */
 bool rill__cpu_queue_begin_reading(struct cpu_queue *queue) {
   (void)atomic_exchange(&queue->reading, queue->done + 1);
   return !cpu_is_lost(queue->device);

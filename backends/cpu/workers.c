@@ -129,7 +129,7 @@ void rill__cpu_workers_set_count(uint32_t count) {
   cpu_acquire(&rill__cpu_workers.lock);
   atomic_store(&option.requested, count);
   apply_workers();
-  /* Surplus workers notice that before they sleep again. */
+  /* Wakes all workers, so that surplus workers notice the new number before they sleep again. */
   struct cpu_workers_worker *list = rill__cpu_workers.asleep;
   rill__cpu_workers.asleep = NULL;
   for (struct cpu_workers_worker *worker = list; worker != NULL; worker = worker->next_asleep) {

@@ -76,8 +76,8 @@ static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device,
   return RILL_OK;
 }
 
-/* The compilers have no C headers and declare what kernels may use of them, but not every compiler has assert.  A
- * built-in assert ignores NDEBUG, which has to be evaluated at each inclusion. */
+/* The compilers have no C headers.  They declare the functions of these headers that kernels may use, but not every
+ * compiler declares assert.  A built-in assert ignores NDEBUG, which has to be evaluated at each inclusion. */
 static const char assert_header[] = "#ifdef NDEBUG\n"
                                     "#ifndef RILL_NO_ASSERT\n"
                                     "#define RILL_NO_ASSERT\n"

@@ -157,8 +157,8 @@ enum gpu_launched {
   GPU_LAUNCHED_MARK_REFUSED /* refused by the driver; a later mark tells when this launch is complete */
 };
 
-/* An event recorded after a launch. An execution object records the same event after each launch, until replaced
- * objects also wait for it; from then on it marks that launch permanently. */
+/* An event recorded after a launch. An execution object records the same event after each launch, until a replaced
+ * object also waits for the event; from then on the event marks that launch permanently. */
 struct gpu_mark {
   _Atomic uint32_t references;
   gpu_event_handle event;
@@ -180,7 +180,7 @@ struct gpu_exec {
   bool marks;               /* later launches are marked */
   bool calls_host, records; /* the graph has host calls, or records of events */
   bool unordered;           /* launches are ordered by the mark: the driver may overlap them, has no
-                                     node to order, or received another object for earlier launches */
+                                     node to order, or received earlier launches with another native object */
 };
 
 static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }

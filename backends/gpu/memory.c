@@ -97,8 +97,8 @@ _Static_assert((int)GPU_ADVICE_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
                    (int)GPU_ADVICE_NOT_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
                "advice has the vendors' numbers");
 
-/* Refuses prefetches and advice without concurrent access: the driver then moves all managed memory at each launch, and
- * ignores them. */
+/* Refuses prefetches and advice if host and device cannot use managed memory concurrently: such a driver moves all
+ * managed memory at each launch, and ignores prefetches and advice. */
 static rill_status need_concurrent(struct rill__device *device, const char *symbol, bool there) {
   RILL_REQUIRE(there, RILL_ERROR_UNSUPPORTED, "the driver of %s does not have %s", device->name, symbol);
   int value = 0;

@@ -6,7 +6,7 @@
  *
  * Invariants
  * - `owner` is the thread that has taken the place, by compare-and-swap from 0.  Only that thread writes the other
- *   words, and the 0 after its call.
+ *   words, and sets `owner` to 0 after its call.
  * - `number` is set to an even value before the other words are stored, and to an odd one after they have been stored.
  *   So a reader that finds the same odd number before and after reading the words has the words of one call.
  */

@@ -3,9 +3,8 @@
  *
  * The line is prepared when the call is submitted, so the handler only needs write(2).  A handler that the program
  * installs later runs first, and should pass on signals that it does not handle.  For a host call of a graph, the line
- * names the function and a stream on which it was launched; of several streams, the one whose first launch was the
- * latest.
- */
+ * names the function and a stream on which it was launched; of several streams, the one that was the last to launch it
+ * for the first time. */
 #ifndef RILL_CORE_DIAGNOSE_CRASH_H
 #define RILL_CORE_DIAGNOSE_CRASH_H
 

@@ -12,8 +12,8 @@
  * of backends).  When rill adds the next node, and when the capture ends, the work captured by the driver becomes one
  * node.
  *
- * Explicit nodes are captured in the same way, on a stream that exists only for that call and whose list contains the
- * predecessors.  So there is only one way to create a node. */
+ * Explicit nodes are captured in the same way, on a stream that exists only for that call; the `after` of its member
+ * lists the predecessors.  So there is only one way to create a node. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
 #define RILL_CORE_GRAPH_CAPTURE_H
 

@@ -82,7 +82,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
       is_last[step->after[k]] = false;
     }
     const bool root = step->after_count == 0;
-    /* Claims of memory and staged copies belong to the execution object, so the graph's own operations are added. */
+    /* Staged copies and claims of memory belong to the execution object, so the graph's own operations are added. */
     struct rill__operation *operation = rill__operation_of_graph(step->operation);
     rill__operation_ref(operation);
     RILL_TRY(rill__graph_add(graph, operation, root ? member->after : after, root ? member->count : step->after_count,

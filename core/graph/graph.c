@@ -69,7 +69,8 @@ void rill__graph_forget_memory(struct rill__graph *graph) {
   graph->memory = NULL;
 }
 
-/* A small page that holds nothing else can wait for more such objects before it is destroyed (host_only). */
+/* An empty page with room for few nodes owns little host memory and nothing else, so it can wait until several such
+ * objects are destroyed together (host_only). */
 void rill__graph_retire_page(struct rill__graph *graph, struct rill__node_page *page) {
   RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS) || atomic_load(&graph->keepers) == 0,
               "the list of pages changes under the lock, or when no call can use the graph");
@@ -194,7 +195,8 @@ static bool add_after(struct rill__graph_node *node, struct rill__graph_node *co
   return true;
 }
 
-/* Adds a page.  Pages grow from a few nodes to many, because graphs and parts of graphs have few or many nodes. */
+/* Adds a page.  Pages double in size up to a limit, starting again after each mark, because graphs and the parts of
+ * graphs after marks may have few or many nodes. */
 static rill_status add_page(struct rill__graph *graph) {
   enum { FIRST = 4 };
   struct rill__node_page *page = NULL;

@@ -93,8 +93,8 @@ struct rill__graph {
   struct rill__capture *capture;     /* the capture that adds to the graph, or NULL */
 };
 
-/* The keepers of a graph's pages, and thus of its nodes' handles.  The graph itself keeps them until no call can use
- * the contents of the pages.  Each execution object created from the graph also keeps them, but nothing else of the
+/* The keepers of a graph's pages, and thus of its nodes' handles.  The graph itself keeps the pages until no call can
+ * use their contents.  Each execution object created from the graph also keeps the pages, but nothing else of the
  * graph. */
 enum { RILL__KEEPS_CONTENT = 1, RILL__KEEPS_NAMES = 2 };
 
@@ -155,7 +155,7 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
 uint64_t rill__graph_mark(struct rill__graph *graph);
 /* Removes all nodes from a mark on.  No other nodes may come after them, and none of them has been removed. */
 void rill__graph_truncate(struct rill__graph *graph, uint64_t mark);
-/* Returns the number of the first node from a mark on, of which none has been removed. */
+/* Returns the number of the first node from a mark on; no node after the mark has been removed. */
 uint32_t rill__graph_first_from(const struct rill__graph *graph, uint64_t mark);
 /* Drops the table of memory, which is by node number (rill__graph_find_memory). */
 void rill__graph_forget_memory(struct rill__graph *graph);
@@ -239,9 +239,9 @@ const struct rill__attachment *rill__attached_list(const struct rill__object *at
  * A claim is not a lock: driver calls inside a claim may wait for the device, as a launch does when the driver's queue
  * is full.  The lock that guards all claims is held only to read or change a claim.
  *
- * A fork waits for the claims of devices that work in its child, where calls never wait for work, so it finds those
- * objects in the state between two calls.  Objects of other devices are only released in the child.
- */
+ * A fork waits until no object of a device that keeps working in the child is claimed, so no call on such an object is
+ * in progress.  Calls on these devices never wait for work.  Objects of other devices are only released in the
+ * child. */
 
 /* Claims the object.  It blocks, so call it outside epochs and without a lock.  While launches of the object are held,
  * all claims are short, so the thread that submits a held launch may claim the object inside an epoch. */
@@ -255,8 +255,8 @@ void rill__claims_after_fork(void);
 
 /* ---- core/graph/execution.c ---- */
 
-/* Returns the operation of the node that a step was created from.  A step has a different operation for memory and for
- * a staged copy, which belong to the execution object. */
+/* Returns the operation of the node that a step was created from.  For memory and for a staged copy, the step has a
+ * different operation, which belongs to the execution object. */
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
 
 /* Copies the graph as steps, which reference their operations.  The backend does not know the object yet. */

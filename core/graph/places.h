@@ -2,8 +2,8 @@
  *
  * A place is no node, one node, or a join, which is all nodes of several places.  A join has a reference from each
  * place that contains it, and does not change while there is more than one.  So a record copies a place and a wait adds
- * one part to a join, however many nodes there are.  To add a node after a place, the walk visits each of its joins
- * once and an edge is created for each node.
+ * one part to a join, however many nodes there are.  When a node is added after a place, a walk visits each join of the
+ * place once, and an edge is created for each node found.
  *
  * Call everything under the lock of graphs.  The nodes of a capture that has ended may have been destroyed; places that
  * contain such nodes may only be dropped. */

@@ -43,8 +43,8 @@ static uint32_t claims = 1;
 static bool is_claimed(const struct rill__fence *fence) { return fence->claim == claims; }
 void rill__held_claims_end(void) { claims++; }
 
-/* Destroys a fence.  An owned mark was never published, so it is retired like a released event; a mark that is the
- * event only loses a reference. */
+/* Destroys a fence.  If the event itself is the mark, this only drops a reference to it.  Otherwise the fence owns the
+ * mark, which is retired like a released event. */
 static void destroy_fence(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
@@ -220,8 +220,8 @@ void rill__event_export(struct rill__event *event) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
-  /* An event of another process may be recorded there at any time, so waits must go to the driver, never into a queue
-   * that only this process would submit. */
+  /* Another process may record the event at any time, so waits must go to the driver, never into a queue that only this
+   * process would submit. */
   (void)atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
@@ -236,7 +236,7 @@ void rill__event_export(struct rill__event *event) {
   rill__held_run();
 }
 
-/* An AWAITED fence stays: streams are held for it and would never be submitted. */
+/* An AWAITED fence stays: streams are held for it, and their work would never be submitted. */
 bool rill__held_leave_fence(struct rill__event *event) {
   rill__held_lock();
   const struct rill__fence *const fence = rill__event_fence(event);
@@ -295,8 +295,8 @@ static rill_status set_apart(struct rill__recording *recording) {
   return RILL_OK;
 }
 
-/* Whether the stream is held has to be read under the lock: an earlier result may be from before the stream was held. A
- * record queued in the stream since then is later than the one that the driver would get now. */
+/* Checks under the lock whether the stream is held: if it has become held since the caller checked, records of the
+ * event may be queued in it, and a record made in the driver now would be earlier than these. */
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
                                   struct rill__event *event) {
   *recording = (struct rill__recording){ .event = event, .target = event };
@@ -373,8 +373,8 @@ static void end_first(struct rill__event *event) {
   rill__held_run();
 }
 
-/* Makes the event stand for the record, unless a later record was queued meanwhile: for the same fence, if that was
- * AWAITED, or for another one.  Call it under the lock. */
+/* Makes the event stand for the record, unless a later record was queued meanwhile.  The later record uses the same
+ * fence if the fence was AWAITED, and otherwise another fence.  Call it under the lock. */
 static void end_fenced(const struct rill__recording *recording) {
   struct rill__event *event = recording->event;
   struct rill__fence *fence = recording->fence;

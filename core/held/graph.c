@@ -46,8 +46,8 @@ static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_e
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-/* Claims the object for a launch, which has to come after the held launches of the object: in the same queue, or after
- * those have been submitted. */
+/* Claims the object for a launch, which must follow the held launches of the object.  They are either in the queue of
+ * the same stream, or have to be submitted first. */
 static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
   for (;;) {

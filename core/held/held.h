@@ -17,8 +17,8 @@
  * mark of its fence (FENCED).
  *
  * Invariants
- * - Work that the driver has never depends on held work.  So the driver always finishes what it has, and a wait for an
- *   issued fence can be submitted at any time.
+ * - Work that the driver has received does not depend on held work.  So the driver always finishes what it has, and a
+ *   wait for an issued fence can be submitted at any time.
  * - One lock guards queues, fences and what a FENCED event stands for.  It is never held across a driver call.
  * - Records of a FENCED event that go straight to the driver exclude each other: the recording thread claims the fence
  *   under the lock, checks that its stream is not held, and calls the driver without the lock.  Afterwards it changes
@@ -91,9 +91,9 @@ rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec);
 /* Submits a held launch to the backend. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream);
 
-/* Blocks while the stream's work is being submitted, so that a call that held streams refuse is not refused only for
- * the short time that this takes.  The caller keeps references to the stream and to everything else that it uses
- * afterwards, because its epoch is left during the wait and another one is entered. */
+/* Blocks while the queue of the stream is being submitted, so that a call that is not possible on held streams does not
+ * fail only because the submission has not ended yet.  The caller keeps references to the stream and to everything else
+ * that it uses afterwards, because its epoch is left during the wait and another one is entered. */
 void rill__held_wait_submitted(struct rill__stream *stream);
 
 /* Does the same for the held launches of an execution object.  Call it outside epochs.  Returns false if launches
@@ -152,7 +152,7 @@ static inline enum rill__meaning rill__event_meaning(struct rill__event *event, 
   return rill__fence_meaning(event, point);
 }
 
-/* Fail with the reason why the event's last record failed, or because the last record was made in a capture. */
+/* Fail because the event's last record failed, with the reason, or because the last record was made in a capture. */
 rill_status rill__fail_failed_record(struct rill__event *event);
 rill_status rill__fail_captured_record(struct rill__event *event);
 
@@ -198,8 +198,9 @@ struct rill__held_range {
  * the epoch of the call that received the address. */
 extern struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 
-/* Blocks, outside epochs, until no held work can use registered memory that new calls can no longer find.  `is_used` is
- * called under the lock and returns true if the record of one of the last uses is held. */
+/* Blocks, outside epochs, until no held work can use a registered range that was removed from the map.  `uses` is the
+ * number of held operations that name it; `is_used` is called under the lock, and returns true if the record of one of
+ * its last uses is held. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range);
 bool rill__record_is_held(struct rill__event *event); /* true if queued or being submitted; call under the lock */
 

@@ -276,8 +276,8 @@ bool rill__record_is_held(struct rill__event *event) {
   return fence != NULL && fence->queue != NULL;
 }
 
-/* Operations queued from now on can no longer name the memory, but may still use any memory.  So for operations that
- * may use any memory, only those that are queued already count. */
+/* Operations queued from now on cannot name the memory.  Kernels, host calls and graphs may use any memory and can
+ * still be queued, so only those that are already queued are waited for. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range) {
   if (atomic_load(&rill__held_count) == 0) return;
   rill__held_lock();

@@ -134,8 +134,8 @@ static void list_op(struct rill__queue *queue, struct held_op *op) {
   list->newest = op;
 }
 
-/* Undoes what queuing the operation did for others: from here on frees, unregistrations and changes of the execution
- * object no longer take the operation into account. */
+/* Removes the operation from the lists and counts of pending operations: from here on frees, unregistrations and
+ * changes of the execution object no longer wait for it. */
 void rill__held_op_end(struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
   if (rill__held_is_wait(op)) return;

@@ -140,8 +140,8 @@ static inline bool rill__fence_is_pending(const struct rill__fence *fence) {
 /* Sets the state to QUEUED, ISSUED or FAILED. */
 void rill__fence_set_state(struct rill__fence *fence, enum fence_state state);
 
-/* Make the fence ISSUED, with a mark that it owns or that is the event itself, or FAILED.  The queues that it blocked
- * become ready. */
+/* Make the fence ISSUED or FAILED.  `is_event`: the mark is the event itself; otherwise the fence owns the mark.  The
+ * queues that it blocked become ready. */
 void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event);
 void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure);
 

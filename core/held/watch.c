@@ -268,8 +268,8 @@ void rill__watches_after_fork(void) {
 /* ---- the call ---- */
 
 /* Binds the watch to the record that the event has now, and sets `over` if there is nothing to wait for.  `fresh`: a
- * fence for an event that stands for none; the fence that is used gets a reference.  Call it under the lock of held
- * work. */
+ * new fence, used if the event stands for no fence; the fence that is used gets a reference.  Call it under the lock of
+ * held work. */
 static void bind(struct rill__watch *watch, struct rill__event *event, struct rill__fence *fresh) {
   const uint32_t state = atomic_load(&rill__core(event)->state);
   struct rill__fence *fence = rill__event_fence(event);

@@ -66,7 +66,7 @@ void rill__watches_arrive(struct rill__watch *list);
 
 /* ---- core/held/watch_lines.c: called by the watcher only, without a lock ---- */
 
-/* Each function appends the watches that it finds over to the list whose end is passed, and returns the new end. */
+/* Each function appends the watches that are over to the list whose end is passed, and returns the new end. */
 
 /* Adds a watch whose record the driver has. */
 struct rill__watch **rill__lines_add(struct rill__watch *watch, struct rill__watch **end);

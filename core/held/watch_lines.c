@@ -59,7 +59,7 @@ static struct rill__watch *find_line(uint64_t stream) {
   return first;
 }
 
-/* Returns how long to wait until a line is polled again whose first watch has waited for `age`, in ns. */
+/* Returns how long to wait, in ns, before polling again a line whose first watch has waited for `age`. */
 static uint64_t period_of(uint64_t age) {
   const uint64_t part = age / AGE_TICKS * (polled_count < MAX_COUNTED ? polled_count : MAX_COUNTED);
   return part < TICK ? TICK : part < LONG ? part : LONG;

@@ -36,7 +36,8 @@ static bool folder_path(char *path, size_t size) {
   const char *named = getenv("RILL_CACHE"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int length = 0;
   if (named != NULL) {
-    /* "off", an empty value, and relative paths, which depend on the current directory */
+    /* "off", an empty value and relative paths disable the cache: a relative path would depend on the current
+     * directory */
     if (named[0] != '/') return false;
     length = snprintf(path, size, "%s", named);
   } else if (base != NULL && base[0] == '/') {

@@ -197,7 +197,7 @@ static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *ker
                     open, name, close);
 }
 
-/* Two loops, so that neither asks for each argument whether the sizes are known. */
+/* There are two loops, so that neither has to check for each argument whether the sizes are known. */
 static inline rill_status read_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count,
                                     void **values) {
   const rill_arg *const end = args + count;

@@ -63,8 +63,8 @@ void rill__memory_unguard(struct rill__allocation *allocation) {
   rill__guards_wait_for_turn(allocation->base.device);
 }
 
-/* Waits for everything that the driver's free would wait for, and compares.  Returns true if the memory is kept back.
- * Exported memory is not kept back, because other processes may use it. */
+/* Waits for everything that the driver's free would wait for, and compares the zones.  Returns true if the memory is
+ * kept back.  Exported memory is not kept back, because other processes may use it. */
 static bool retain_freed(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   const rill_status status = allocation->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)

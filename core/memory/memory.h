@@ -49,8 +49,8 @@ static inline rill_status rill__memory_synchronized(struct rill__device *device,
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind);
 
-/* Does the same for the calls that everyone makes, without a call for the usual case: memory of the stream's own device
- * that is neither in a pool nor registered. */
+/* Does the same for frequent calls.  The usual case needs no function call: memory of the stream's own device that is
+ * neither in a pool nor registered. */
 static inline __attribute__((always_inline)) rill_status rill__memory_check_quickly(const struct rill__stream *stream,
                                                                                     const void *p, size_t n,
                                                                                     const char *what, uint32_t *kind) {

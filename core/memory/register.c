@@ -54,7 +54,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   return status;
 }
 
-/* Returns true if the record of a last use is held.  Recorded work has noted its use of the memory in the last uses. */
+/* Returns true if the record of a last use is held (rill_memory_record_use). */
 static bool is_used(const void *user) {
   const struct rill__allocation *range = user;
   RILL__FOR_EACH_LAST_USE(&range->last_uses, last_use) {

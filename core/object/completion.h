@@ -68,8 +68,8 @@ static inline uint64_t rill__submission_end(struct rill__completion *work, struc
   return finished + own / 2;
 }
 
-/* Do the same for one of several objects that a driver call submits work to, among which an object may occur more than
- * once: a graph can record an event at several nodes.  The shared counters nest, `own` does not. */
+/* Do the same for each object of a driver call that submits work to several objects.  An object may occur more than
+ * once, because a graph can record an event at several nodes.  The shared counters nest, `own` does not. */
 static inline void rill__submission_begin_nested(struct rill__completion *work) { atomic_fetch_add(&work->started, 1); }
 
 static inline void rill__submission_end_nested(struct rill__completion *work) {

@@ -1,8 +1,8 @@
 /* Per-thread state: the call epoch, which keeps objects alive while a call uses them, and the last error.
  *
- * Looking up a handle is not yet using its object: another thread may release the handle in between.  So every public
- * call runs inside an epoch, and an object whose last reference was released is destroyed only when every call that
- * could have found it has left.
+ * Another thread may release a handle between the lookup of its object and the use of the object.  So every public call
+ * runs inside an epoch, and an object whose last reference was released is destroyed only when every call that could
+ * have found it has left.
  *
  * Invariant: let T be the value of rill__epoch that a retiring thread increments after making the object's slot dead. A
  * call that entered with an epoch greater than T read the counter after that increment, so it finds the slot dead.  A

@@ -20,8 +20,8 @@ struct rill__clock {
 /* Returns the position up to which the clock knows the stream; 0 if it does not know the stream. */
 uint64_t rill__clock_get(const struct rill__clock *clock, uint64_t stream);
 
-/* Raise the clock to at least that knowledge.  They return false if there is no host memory; the clock is unchanged
- * then. */
+/* Raise the clock to at least the position of a stream, or to at least another clock.  They return false if there is no
+ * host memory; the clock is unchanged then. */
 bool rill__clock_advance(struct rill__clock *clock, uint64_t stream, uint64_t position);
 bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other);
 

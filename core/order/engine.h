@@ -5,8 +5,8 @@
  * of addresses.  The engine is notified of operations in the order in which they happen.  It reports each access that
  * conflicts with an earlier one (at least one of them is a write) if neither is known to come before the other.
  *
- * The following are ordered: the operations of a stream; a wait of a stream, after everything that the event's record
- * comes after; and what the host has waited for, before everything that any thread submits afterwards, because the
+ * The following are ordered: the operations of a stream; a wait of a stream, after everything that precedes the record
+ * of its event; and what the host has waited for, before everything that any thread submits afterwards, because the
  * engine does not see the locks of the program.  The start of a host call shows the host that the work before it is
  * complete, and its end shows that the call is.
  *
@@ -27,7 +27,7 @@
  * A touch is a remembered access.  An earlier touch is dropped if a later touch is ordered after it, conflicts with
  * every access that the earlier one conflicts with, and is no vaguer: an access that is not ordered after the earlier
  * touch is then not ordered after the later one either.  So an interval has at most a few touches of each stream, and
- * an operation is reported if and only if it conflicts with any operation before it.  A touch that the host has waited
+ * an operation is reported if and only if it conflicts with some operation before it.  A touch that the host has waited
  * for is also dropped, because everything that follows is ordered after it.
  *
  * A lock of the caller guards the engine.  If there is no host memory, the engine forgets everything and reports
@@ -74,7 +74,7 @@ struct rill__order_range {
   uint8_t how;  /* RILL__ACCESSED_* for a kernel that reports its accesses; 0: as `write` says */
 };
 
-/* What an operation may do besides its accesses. */
+/* Effects that an operation may have besides its accesses. */
 enum {
   RILL__ORDER_PUBLISHES = 1,         /* show the progress of its stream, including itself */
   RILL__ORDER_POLLS = 2,             /* wait for the host */

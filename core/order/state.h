@@ -47,8 +47,8 @@ struct rill__order_group {
   uint32_t pruned;
 };
 
-/* Serial numbers increase.  A timeline has at most one gate for all its kernels that poll: with the serial number of
- * the first one that is not known to be complete, and the position of the last one. */
+/* Serial numbers increase.  A timeline has at most one gate for all its kernels that poll.  The gate has the serial
+ * number of the first of these kernels that is not known to be complete, and the position of the last one. */
 struct rill__gate {
   uint64_t serial, position;
   struct rill__timeline *timeline;

@@ -90,8 +90,8 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
 }
 
 /* Searches for complete memory, in a few places while the pool may grow, and otherwise in all places.  After a full
- * search, everything that is neither in use nor complete is known not to be complete, so `needed` can be updated.  Call
- * it under the lock. */
+ * search, all freed memory that was not found complete is known to be in use by pending work, so `needed` can be
+ * updated.  Call it under the lock. */
 static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill__stream *stream,
                                            const struct rill__request *request) {
   struct rill__block *block = rill__pool_search(pool, stream, request, RILL__SEARCHES);
@@ -105,8 +105,8 @@ static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill_
   return block;
 }
 
-/* Releases segments that are too small for the request, as far as the pool would otherwise exceed its bound.  Drivers
- * wait for all work meanwhile, so this is done only if the device has none. */
+/* Releases segments that are too small for the request, but only as many as the pool has to release to stay within its
+ * bound.  Drivers wait for all work meanwhile, so this is done only if the device has none. */
 static void release_unfit(struct rill__pool *pool, const struct rill__request *request) {
   rill__pool_lock(pool);
   const uint64_t bound = rill__pool_bound(pool, request->rounded), reserved = atomic_load(&pool->reserved);
@@ -247,7 +247,8 @@ static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *
   return RILL_OK;
 }
 
-/* Allocates a block.  `guard`: a guard for the allocation, which takes it over; `*guard` NULL: no guard. */
+/* Allocates a block.  `guard`: the guard for the allocation; `*guard` is NULL if there is none, and is set to NULL when
+ * the allocation has taken over the guard. */
 static inline rill_status allocate_block(struct rill__thread *self, struct rill__pool *pool,
                                          struct rill__stream *stream, struct rill__request *request,
                                          struct rill__guard **guard, void **out) {

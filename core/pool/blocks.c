@@ -249,8 +249,8 @@ static void join(struct rill__heap *heap, struct rill__block *block, struct rill
   free_block(heap, right);
 }
 
-/* Returns true if the block may be joined.  Blocks of a cache freed before its last batch complete before later ones,
- * and must not wait for them. */
+/* Returns true if the block may be joined.  Blocks that were freed into a cache before its last batch become complete
+ * before later blocks, and must not wait for these. */
 static bool may_join(const struct rill__block *block, const struct rill__heap *heap) {
   return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap && block->freed >= heap->joins_from;
 }
@@ -271,9 +271,9 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
     join(heap, left, block);
     block = left;
   }
-  /* A free is rarely much older than the newest one, so the search for its place is short.  A block that gets a later
-   * number than its own is only found complete later, but may now have neighbours with that number, so this function
-   * starts again with the later number. */
+  /* A free is rarely much older than the newest one, so the search for its place is short.  If the search takes too
+   * long, the block gets the number of the newest free.  It is then only found complete later, but it may now have to
+   * be joined with its neighbours, so this function starts again. */
   struct rill__block *older = heap->newest;
   for (int steps = 0; RILL__UNLIKELY(older != NULL && older->freed > freed); older = older->older) {
     if (++steps <= PLACES) continue;

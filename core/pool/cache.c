@@ -62,7 +62,7 @@ static struct rill__pool_cache *cache_of(struct rill__ring_link *link) {
   return (struct rill__pool_cache *)((char *)link - offsetof(struct rill__pool_cache, link));
 }
 
-/* Empty caches leave the ring here, so that a stream that takes its last block back does not pay for that. */
+/* Removes empty caches from the ring here, so that a stream that takes back its last block does not have to do it. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool) {
   struct rill__ring *ring = &pool->ring;
   while (ring->first != NULL && cache_of(ring->first)->heap.count == 0) rill__ring_leave(ring, ring->first);
@@ -80,9 +80,9 @@ static void free_cache(struct rill__pool *pool, struct rill__pool_cache *cache) 
   free(cache);
 }
 
-/* An ended cache drops its stream when a batch covers all frees, or when nothing needs the stream.  The owner of an
- * imported stream may destroy it from here on, so frees that could not be covered by a batch then wait until the pool
- * is destroyed. */
+/* An ended cache drops its stream when a batch covers all frees, or when nothing needs the stream.  An imported stream
+ * that rill does not own is dropped in any case, because its owner may destroy it; frees that no batch covers then wait
+ * until the pool is destroyed. */
 void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache) {
   struct rill__stream *stream = NULL;
   const bool unused = --cache->refs == 0 && cache->heap.count == 0;

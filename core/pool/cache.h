@@ -1,25 +1,25 @@
 /* Pools and their per-stream caches: which stream may take which block, and when.
  *
- * A pool has one heap of complete memory, which any stream may take, and one heap for each stream that frees memory
- * while it has work: the stream's cache.  Blocks that the stream frees are put into its cache, and the stream may take
- * them again at once.  When the work before the free is known to be complete, a block moves to the complete heap, where
- * it is joined with its neighbours.  This happens at the free if the stream is known to be idle, and otherwise when an
- * allocation finds no block that fits.
+ * A pool has one heap of complete memory (memory that no pending work uses), which any stream may take, and one heap
+ * for each stream that frees memory while it has work: the stream's cache.  Blocks that the stream frees are put into
+ * its cache, and the stream may take them again at once.  When the work before the free is known to be complete, a
+ * block moves to the complete heap, where it is joined with its neighbours.  This happens at the free if the stream is
+ * known to be idle, and otherwise when an allocation finds no block that fits.
  *
  * Frees into a cache are numbered.  A *batch* is an event that is recorded on the stream after all frees up to a
- * number; when it is complete, all of these frees are.  Batches are recorded when memory is searched for, not at each
- * free, so a stream that takes back what it freed pays for no event, and one event serves many blocks.  The first frees
- * into a cache, and the first frees after each search of it, also record batches, one for each sixteenth of the pool,
- * so that work submitted after a free delays the reuse of little memory.  Blocks before and after a batch are not
- * joined until they are complete, because the later block would delay the earlier one.
+ * number; when it is complete, all of these frees are complete.  Batches are recorded when memory is searched for, not
+ * at each free, so a stream that takes back what it freed records no event, and one event serves many blocks.  The
+ * first frees into a cache, and the first frees after each search of it, also record batches, one for each sixteenth of
+ * the pool, so that work submitted after a free delays the reuse of little memory.  Blocks before and after a batch are
+ * not joined until they are complete, because the later block would delay the earlier one.
  *
  * A block with recorded uses waits until they are complete (core/pool/uses.h).
  *
  * If no block fits, an allocation searches for memory that has become complete.  Searching one cache or one queue of
- * uses costs one query for each complete item, which is paid for by the item's free, and one for the first item that is
- * not complete.  A few of these searches are made at any time.  All caches and queues are searched before the pool
- * grows beyond one and a half times `needed`, which is the most memory that was in use or not complete when all had
- * been searched.  So `reserved` is bounded by twice that amount, including fragmentation, and because `reserved` has to
+ * uses costs one query for each complete item, which is amortized over the frees, and one for the first item that is
+ * not complete.  Each such allocation makes a few of these searches.  All caches and queues are searched before the
+ * pool grows beyond one and a half times `needed`, which is the most memory that was in use or not complete after any
+ * such full search.  So `reserved` is bounded by twice `needed`, including fragmentation, and because `reserved` has to
  * grow by half between two full searches, full searches add little to the cost of an allocation.  Below the bound, a
  * stream whose cache was drained by other streams first takes a new segment the next time, so streams that take turns
  * end up owning what they need.  This stops once the pool has memory for the largest block of each stream.  A stream is
@@ -207,8 +207,8 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream);
 void rill__pool_caches_free(struct rill__pool *pool);
 
 /* Finds a block of complete memory, which is not an allocation yet, in the pool or from the driver.  With a stream, the
- * block may also be one that the stream has freed or is made to wait for; call it outside epochs then.  Returns
- * OUT_OF_MEMORY without an error text. */
+ * block may also be one that the stream has freed or is made to wait for; call this function outside epochs in this
+ * case.  Returns OUT_OF_MEMORY without an error text. */
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                    const struct rill__request *request, struct rill__block **out);
 

@@ -195,8 +195,8 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   }
   if (RILL__UNLIKELY(recorded)) {
     rill__leave(&self);
-    rill__reclaim(); /* events that were recorded here may have made others ready for recycling, and no later call may
-                        do it */
+    rill__reclaim(); /* events that were recorded here may have made others ready for recycling, and there may be no
+                        later call that recycles them */
   }
   return RILL_OK;
 }

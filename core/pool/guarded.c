@@ -16,8 +16,8 @@ static void release_kept_block(struct rill__guard *guard) {
   rill__pool_unlock(pool);
 }
 
-/* Returns true if the zones are written in the order of the stream.  A held stream cannot take them; they are written
- * immediately if no work uses the memory, which is then also true for the stream's earlier work. */
+/* Returns true if the zones are written in the order of the stream.  A held or capturing stream cannot write them; if
+ * no work uses the memory, including earlier work of this stream, they are written immediately instead. */
 static bool orders_zones(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   if (stream == NULL || !rill__is_diverted(stream)) return true;
   rill__pool_lock(pool);
@@ -55,8 +55,8 @@ void rill__block_drop_guard_(struct rill__block *block) {
 
 /* ---- freed ---- */
 
-/* Takes the guard off the block before it is kept back: from then on, whichever thread's turn it is may release the
- * block. */
+/* Takes the guard off the block before the block is kept back, because the thread that has the turn may release the
+ * block from then on. */
 static struct rill__guard *take_guard(struct rill__pool *pool, struct rill__block *block) {
   struct rill__guard *const guard = block->guard;
   block->guard = NULL;

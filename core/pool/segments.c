@@ -140,7 +140,7 @@ bool rill__pools_reclaim(struct rill__device *device) {
   return any;
 }
 
-/* Searches as long as it finds memory: all searches but the last few have been paid for by a free. */
+/* Searches as long as it finds memory: the cost of all searches except the last few is amortized over the frees. */
 static bool drain(struct rill__pool *pool) {
   rill__pool_lock(pool);
   for (uint64_t before = UINT64_MAX, left; (left = rill__pool_waiting(pool)) < before && left > 0;) {

@@ -6,7 +6,7 @@
 /* ---- batches ---- */
 
 /* Returns whether an event can be recorded on the cache's stream.  Returns false for an imported stream that has ended:
- * its owner may destroy it, and the call that ended the cache has already recorded. */
+ * its owner may destroy it, and the call that ended the cache has already recorded a batch. */
 static bool may_record(const struct rill__pool_cache *cache) {
   const struct rill__stream *stream = cache->stream;
   return stream != NULL && !(cache->ended && stream->imported && !stream->owned);

@@ -124,7 +124,7 @@ bool rill__block_add_use(struct rill__pool *pool, struct rill__block *block, str
   struct rill__last_use *const last = last_use->queue->last, *const newest = block->last_uses;
   enter_queue(&pool->uses, last_use, false);
   enter_block(block, last_use);
-  /* A stream that uses a block repeatedly, alone or in turns with others, leaves a single use. */
+  /* A stream that uses a block repeatedly, alone or alternating with other streams, leaves a single use. */
   if (stands_for(last_use, last)) {
     end_use(pool, last);
   } else if (stands_for(last_use, newest)) {

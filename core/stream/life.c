@@ -19,8 +19,8 @@ static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
   bool ended = !native || RILL_ASK(stream, stream, may_destroy, stream);
-  /* Removed from the list only now: earlier it may have had work, and later other threads would query a native stream
-   * that no longer exists. */
+  /* The stream is removed from the list only now: earlier it may have had work, and later other threads would query a
+   * native stream that no longer exists. */
   if (ended) rill__stream_unlist(stream);
   const struct rill__recorded last = { object->id, rill__stream_submitted(stream) - 1 };
   if (ended && rill__self != NULL && rill__stream_submitted(stream) > 0) rill__record_seen(object->device, &last);
@@ -41,7 +41,8 @@ rill_status rill__stream_new(struct rill__device *device, const char *label, str
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
   (*out)->base.after = (*out)->number;
   rill__stream_number_operations(*out);
-  /* Not known to be idle: the first query has to find a fault of the device that no call has seen yet. */
+  /* A new stream is not known to be idle, so that its first query finds a fault of the device that no call has seen
+   * yet. */
   rill__completion_forget(&rill__core(*out)->work);
   return RILL_OK;
 }

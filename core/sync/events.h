@@ -6,8 +6,8 @@
 
 /* Creates an event object without a native event. */
 rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out);
-/* Publishes an event that the backend has created or taken over; `status` is the result of that.  Destroys the event if
- * `status` or the publication is a failure. */
+/* Publishes an event that the backend has created or taken over; `status` is the backend's result.  Destroys the event
+ * if `status` or the publication is a failure. */
 rill_status rill__event_publish(struct rill__event *event, rill_status status);
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out);

@@ -9,15 +9,15 @@ static pthread_mutex_t arrows_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_arrow = 1; /* 0 and 1 are no arrows */
 static struct arrow {
   const struct rill__event *event; /* never dereferenced */
-  uint64_t id;                     /* of the event; 0 for an event of rill's own */
-  uint64_t records;                /* of the event when the arrow began */
+  uint64_t id;                     /* id of the event; 0 for an internal event */
+  uint64_t records;                /* number of records of the event when the arrow began */
   uint64_t number;
   bool exact;
 } arrows[1 << EVENT_BITS];
 static struct arrow_time {
   uint64_t arrow;
   uint64_t stream; /* 0 once the record has been reached */
-  uint64_t ns;     /* when it was */
+  uint64_t ns;     /* when the record was reached */
 } arrow_times[TIMES];
 
 static struct arrow *place_of_event(const struct rill__event *event) {

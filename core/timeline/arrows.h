@@ -1,14 +1,15 @@
 /* Arrows of a trace, from the record of an event to the waits for it, and the times at which records were reached.
  *
- * A wait takes no event of its own if the trace knows when the record that it waits for was reached: the wait has then
- * ended.  This needs all work before the record to be in the trace, which the record's arrow says (`exact`). */
+ * A wait needs no timing event if the trace learns when the record that it waits for was reached, because the wait ends
+ * at that time.  This requires that all work before the record is in the trace, which the arrow of the record notes in
+ * `exact`. */
 #ifndef RILL_CORE_TIMELINE_ARROWS_H
 #define RILL_CORE_TIMELINE_ARROWS_H
 
 #include "core/object/core.h"
 
-/* Begins an arrow at the latest record of the event, which is in the stream with this number, and returns the arrow's
- * number, which is larger than those before, and than 1. */
+/* Begins an arrow at the latest record of the event, which is in the stream with this number.  Returns the number of
+ * the arrow, which is larger than 1 and than all earlier numbers. */
 uint64_t rill__arrow_begin(struct rill__event *event, uint64_t stream, bool exact);
 
 /* Returns the arrow from the latest record of the event; 0 if that record has none, because it is not in the trace or

@@ -60,7 +60,7 @@ struct rill__trace_line {
 void rill__trace_describe(struct rill__trace_item *item, const struct rill__observed *what, uint64_t now);
 void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_note *note, uint64_t now);
 
-/* Begins to load a record, which another processor wrote last, into the cache of this one; does nothing for NULL. */
+/* Starts loading a record, which another processor wrote last, into this processor's cache; does nothing for NULL. */
 void rill__trace_item_cache(const struct rill__trace_item *item);
 
 /* Writes an operation that is complete.  Call it without a lock. */

@@ -2,8 +2,8 @@
  *
  * The program's threads add small records of their calls here, and of operations in core/timeline/tracks.h.  One thread
  * formats and writes them, and passes the file to the system.  It queries the driver for times, which slows down
- * threads that submit to the same device, so it starts at a tick at which no call has ended since the last one, if half
- * of the records are in use, or after LATE_TICKS.  A process that is killed loses the records of that time.
+ * threads that submit to the same device, so it starts when no call has ended since the last tick, when half of the
+ * records are in use, or after LATE_TICKS.  A process that is killed loses the records of that time.
  *
  * Invariants
  * - Records of calls are in two lists.  Threads add to one of them under `calls_lock`.  Only the thread that has

@@ -28,7 +28,8 @@ struct track {
   struct rill__trace_line line;
   bool harvested;
   uint32_t users;
-  /* operations of the stream when the latest one got its end event; the next operation then follows it directly */
+  /* count of the stream's submissions up to the latest operation with an end event; if the count has not changed, the
+   * next operation follows directly */
   uint64_t submitted;
   struct rill__trace_item *opened; /* the latest note that has not ended; linked by `outer` */
   struct rill__trace_item *first, **last;
@@ -408,8 +409,9 @@ static uint64_t harvest_stream(uint64_t stream, bool wait, bool *wrote) {
   }
 }
 
-/* Writes the records that an arrow is blocked by, and its own.  Returns true if something was written.  This ends: a
- * wait that blocks a record came before it, so its arrow has a smaller number. */
+/* Writes the record of an arrow or, if it is blocked, a record that blocks it directly or indirectly.  Returns true if
+ * something was written.  The loop terminates: a wait that blocks a record came before it, so its arrow has a smaller
+ * number. */
 static bool harvest_record(uint64_t arrow, bool wait) {
   bool wrote = false;
   while (arrow > BY_NOTE) {

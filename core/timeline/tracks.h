@@ -45,8 +45,8 @@ struct rill__trace_item;
 struct rill__trace_item *rill__trace_begin(const struct rill__observed *what, uint64_t base, uint64_t now);
 void rill__trace_end(const struct rill__observed *what, struct rill__trace_item *item, rill_status status);
 
-/* Note the work of other code on the stream (rill/diagnose.h): between the first two calls, of which the second ends
- * the latest note of the stream, or from one time of the trace to another. */
+/* Note the work of other code on the stream (rill/diagnose.h): the first function begins a note, the second ends the
+ * latest note of the stream, and the third notes work between two times of the trace. */
 void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note *note);
 void rill__trace_note_end(struct rill__stream *stream);
 void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin, uint64_t end);

@@ -40,8 +40,8 @@ static struct difference compare_bytes(const unsigned char *bytes, size_t size, 
   return found;
 }
 
-/* Reports the bytes, `place` being where the first of them is.  Reports nothing if the guard has been dropped
- * meanwhile, because the memory may already have another owner. */
+/* Reports the bytes; `place` says where the first of them is.  Reports nothing if the guard has been dropped meanwhile,
+ * because the memory may already have another owner. */
 static void report_bytes(struct rill__guard *guard, const struct difference *found, const char *place,
                          const char *freed) {
   struct rill__guards *guards = rill__guards_of(guard->device);

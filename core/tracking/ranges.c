@@ -129,7 +129,7 @@ static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__alloca
     atomic_store_explicit(link, by, memory_order_release);
     return;
   }
-  /* The allocation keeps its `next`, for readers that are looking at it. */
+  /* The allocation keeps its `next`, for readers that have found it. */
   atomic_store_explicit(link, atomic_load(&allocation->next), memory_order_release);
   if (atomic_load(&leaf->last[grain]) != NULL) return;
   const uint64_t bits = atomic_load_explicit(&leaf->begins[word], memory_order_relaxed) & ~(UINT64_C(1) << grain % 64);

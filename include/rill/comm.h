@@ -16,20 +16,20 @@
  *     rill_comm_release(comm);
  *
  * Every rank calls the same operations of a communicator in the same order, with the same count, type, operator and
- * root. A message comes before or after a collective operation on both of its ranks, unless they are in one group.
- * Operations that only make progress together, such as a send and the receive that answers it, belong in a
+ * root. The two ranks of a message must call it in the same order relative to every collective operation, unless both
+ * are in one group. Operations that only make progress together, such as a send and the matching receive, belong in a
  * group (rill/comm_group.h). On the CPU either all ranks are in one process, or each rank is a process
  * (rill/comm_mpi.h).
  *
  * Deadlines. With rill_comm_options.timeout_ns, an operation that has not finished within timeout_ns of reaching the
  * front of its stream ends the communicator. A fault that the engine detects also ends the communicator. The next
- * synchronize of every stream with a pending operation fails with the cause. Every later call on the communicator
- * also fails with the cause. Release the communicator and create another one with a new id. On a GPU, later work of
- * such a stream still runs, on buffers of undefined contents. On the CPU, this work is dropped, like held work whose
- * event is released unrecorded. Without a deadline, a dead rank is noticed in a later call or never. The error text
- * names the operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks that the
- * operation waits for, with NCCL those of the same process. Local ranks fail together, with the same text. If a rank of
- * MPI fails, the ranks that wait for 10 ms or longer, then or later, also fail with its text.
+ * synchronize of every stream with a pending operation fails with the cause. Every later call on the communicator also
+ * fails with the cause. Release the communicator and create another one with a new id. On a GPU, later work of such a
+ * stream still runs, on buffers of undefined contents. On the CPU, this work is dropped, like held work whose event is
+ * released unrecorded. Without a deadline, a dead rank is noticed in a later call or never. The error text names the
+ * operation, the rank, and the number of the operation on that rank (from 1). It lists the ranks that the operation
+ * waits for (with NCCL, only ranks of the same process). Local ranks fail together, with the same text. If a rank of
+ * MPI fails, every other rank also fails with this text, once one of its own operations has waited for 10 ms.
  *
  * Mismatches. Calls of local ranks are always compared. A call that differs in operation, count, type, operator or root
  * fails with INVALID_ARGUMENT, the text names both operations, and the communicator ends. The same happens to a message
@@ -50,7 +50,7 @@
  * stream cannot be held afterwards. On the CPU, buffers must be host-accessible. If a process uses several
  * communicators at the same time, every process must use them in the same order. If threads share a communicator, its
  * operations are ordered as the calls arrive; with RILL_CHECK=comm a call also waits for the calls of other threads.
- * NCCL's first operation of each kind may wait for all streams of a GPU, so none of them may wait for the host then.
+ * NCCL's first operation of each kind may wait for all streams of a GPU, so none of these may be waiting for the host.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -219,7 +219,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /* ---- operations ----
  *
  * Operations are work of `stream`, which must belong to the communicator's device. `count` is in elements of `type`;
- * with 0 nothing is moved, but CPU ranks still compare their counts. Buffers must not overlap, unless in an in-place
+ * with 0 nothing is moved, but CPU ranks still compare their counts. Buffers must not overlap, except in an in-place
  * form. */
 
 /** Combines src of all ranks into dst of every rank.  In place: dst is src.

@@ -1,6 +1,6 @@
 /* rill/comm_group.h: groups of operations that make progress together. Included by rill/comm.h.
  *
- * In a group, a send and the receive that answers it cannot deadlock, whichever streams they use:
+ * In a group, a send and the matching receive cannot deadlock, whichever streams they use:
  *
  *     rill_comm_group_begin();
  *     rill_comm_send(comm, stream, right, n, RILL_COMM_FLOAT, next);

@@ -242,8 +242,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch_typed(rill_stream stream,
 
 /** Returns a one-dimensional launch of at least `threads` threads, in blocks of `block` threads.
  *
- *  With 0 threads or a block of 0 the grid is 0; with more blocks than fit 32 bits it is UINT32_MAX. A launch refuses
- *  both. */
+ *  With 0 threads or a block of 0 the grid is 0; with more blocks than fit into 32 bits it is UINT32_MAX. A launch
+ *  refuses both. */
 static inline rill_launch rill_launch_1d(uint64_t threads, uint32_t block) {
   rill_launch launch = RILL_LAUNCH_INIT;
   const uint64_t blocks = block == 0 ? 0 : threads / block + (threads % block != 0);

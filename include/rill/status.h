@@ -1,8 +1,8 @@
 /* rill/status.h: status codes, and the reason for the last failure.
  *
- * Every call that can fail returns a rill_status and stores its result through its last pointer argument. After a
- * failure this argument holds null, 0 or false, and no part of the call's work is enqueued. The calling thread can
- * ask for the reason:
+ * Every call that can fail returns a rill_status and stores its results through its last pointer arguments. After a
+ * failure the results are null, 0 or false, and no part of the call's work is enqueued. The calling thread can ask for
+ * the reason:
  *
  *     if (rill_stream_synchronize(stream) != RILL_OK) {
  *       fprintf(stderr, "%s\n", rill_last_error_text());
