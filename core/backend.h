@@ -428,9 +428,9 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
  * can have begun a capture that involves rill's streams. */
 extern _Atomic bool rill__is_shared;
 
-/* Set if a vendor's library was in the process before rill searched for it, so other code may use the vendor's devices.
- */
-extern _Atomic bool rill__vendor_is_shared;
+/* Has the bit 1 << id of each backend whose vendor's library was in the process before rill searched for it, so other
+ * code may use the vendor's devices. */
+extern _Atomic uint32_t rill__shared_vendors;
 
 /* Marks the device as permanently lost, unless it is already lost, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)

@@ -33,7 +33,7 @@ static uint32_t gpu_count_devices(char *why, size_t why_size) {
     gpu_vendor_explain(false, 0, why, why_size);
     return 0;
   }
-  if (gpu_was_loaded) atomic_store(&rill__vendor_is_shared, true);
+  if (gpu_was_loaded) atomic_fetch_or(&rill__shared_vendors, UINT32_C(1) << GPU_BACKEND_ID);
   gpu_users_note();
   int number = 0;
   gpu_result result = GPU_CALL(init, (0));

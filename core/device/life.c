@@ -71,7 +71,7 @@ rill_status rill__fail_lost(struct rill__device *device) {
 }
 
 _Atomic bool rill__is_shared;
-_Atomic bool rill__vendor_is_shared;
+_Atomic uint32_t rill__shared_vendors;
 
 /* Starts the check once; a device whose activation fails afterwards stays checked. */
 static rill_status watch_device(struct rill__device *device) {

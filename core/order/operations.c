@@ -47,7 +47,7 @@ struct rill__order_op *rill__order_op_of(const struct rill__stream *stream, cons
   op->what = what;
   op->size = size;
   op->stream = stream != NULL ? stream->number : 0;
-  op->tag = stream != NULL && stream->base.device->backend->has_later_users != NULL;
+  if (stream != NULL) op->tag = UINT32_C(1) << stream->base.device->backend->id;
   copy_label(op->label, sizeof op->label, stream != NULL ? stream->base.label : NULL);
   copy_label(op->name, sizeof op->name, name);
   return op;
@@ -56,8 +56,9 @@ struct rill__order_op *rill__order_op_of(const struct rill__stream *stream, cons
 /* ---- memory ---- */
 
 bool rill__order_is_shared(const struct rill__device *device) {
-  return (device == NULL || device->backend->gpu) &&
-         (atomic_load(&rill__is_shared) || atomic_load(&rill__vendor_is_shared));
+  const uint32_t vendors = atomic_load(&rill__shared_vendors);
+  if (device == NULL) return vendors != 0 || atomic_load(&rill__is_shared);
+  return device->backend->gpu && (atomic_load(&rill__is_shared) || (vendors >> device->backend->id & 1) != 0);
 }
 
 static bool is_used_by_others(const struct rill__stream *stream, const struct rill__allocation *allocation) {

@@ -31,23 +31,24 @@ void rill__order_after_fork(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if code that was loaded after the check started may have synchronized by itself with work of a vendor's
- * device.  From then on, such code counts as present. */
-static bool have_others_come(void) {
+/* Returns true if code that was loaded after the check started may have synchronized by itself with work of the
+ * backends whose bits 1 << id are given.  From then on, such code counts as present. */
+static bool have_others_come(uint32_t backends) {
   const struct rill__backend *backend;
   for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
-    if (backend->has_later_users == NULL || !backend->has_later_users()) continue;
-    atomic_store(&rill__vendor_is_shared, true);
+    const uint32_t bit = UINT32_C(1) << backend->id;
+    if ((backends & bit) == 0 || backend->has_later_users == NULL || !backend->has_later_users()) continue;
+    atomic_fetch_or(&rill__shared_vendors, bit);
     return true;
   }
   return false;
 }
 
-/* An operation of a device that other code may use has the tag 1. */
+/* The tag of an operation is the bit of its backend. */
 static void report_finding(void *user, const struct rill__order_finding *finding) {
   struct rill__order_finding said = *finding;
-  const bool by_driver = finding->later->tag != 0 || (finding->earlier != NULL && finding->earlier->tag != 0);
-  if (said.certain && !said.after_free && by_driver && have_others_come()) said.certain = false;
+  const uint32_t backends = finding->later->tag | (finding->earlier != NULL ? finding->earlier->tag : 0);
+  if (said.certain && !said.after_free && have_others_come(backends)) said.certain = false;
   if (said.certain || tells_all) rill__order_describe(user, &said);
 }
 
