@@ -371,7 +371,7 @@ rill_status rill_comm_abort(rill_comm handle) {
   struct comm *comm = NULL;
   COMM_TRY(rill__comm_pin(handle, &comm));
   const struct comm_error why = { .status = RILL_ERROR_BACKEND, .message = "rill_comm_abort ended the communicator" };
-  rill__comm_break(comm, &why, false);
+  rill__comm_break(comm, &why, comm->engine->aborts_apart);
   rill__comm_unpin(comm);
   return RILL_OK;
 }

@@ -272,6 +272,7 @@ struct comm_engine {
   bool joins_in_time; /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
   bool notes;         /* the engine itself reports to rill when its operations ran */
   bool cannot_cancel; /* operations may use their buffers even after a broken communicator has ended */
+  bool aborts_apart;  /* `abort` may wait for other communicators of the device, so it gets a thread of its own */
 
   /* Makes the engine usable.  Called on the caller's thread before each use.  A failure says what was tried. */
   rill_status (*start)(void);

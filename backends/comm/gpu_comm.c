@@ -313,6 +313,7 @@ const struct comm_engine ENGINE = {
   .backend = ENGINE_BACKEND,
   .max_count = SIZE_MAX,
   .needs_scratch = true,
+  .aborts_apart = true, /* the last rank of a process frees memory of all, which waits for whatever runs on the GPUs */
   .start = start,
   .version = engine_version,
   .make_id = make_id,

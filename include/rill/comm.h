@@ -199,8 +199,8 @@ RILL_API rill_status rill_comm_release(rill_comm comm);
  *  have started, so their buffers must remain valid.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, BACKEND.
- *  Threads: any, including while another thread is inside a call on the communicator; may block until the device
- *           has ended the operations.
+ *  Threads: any, including while another thread is inside a call on the communicator; on the CPU may block until the
+ *           operations have ended.  On a GPU they end soon, and the call does not wait for that.
  *  Like:    ncclCommAbort. */
 RILL_API RILL_NODISCARD rill_status rill_comm_abort(rill_comm comm);
 

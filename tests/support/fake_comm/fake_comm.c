@@ -26,7 +26,7 @@ struct split { /* of all ranks of a clique */
 struct clique {
   struct clique *next;
   struct gpu_comm_id id;
-  int ranks, joined, left;
+  int ranks, joined, finalized, left; /* finalized: destroyed or aborted by their users; left: freed */
   struct meeting *meetings;
   struct split *split;       /* that waits for ranks */
   struct fake_comm_op *mail; /* sends and receives that wait for their match, oldest first */
@@ -38,6 +38,7 @@ struct ncclComm {
   int rank, device, error;
   bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
   unsigned references; /* the user's, and of bundles that are queued or run */
+  unsigned queued;     /* bundles that are queued or run, not those of graphs that were not launched */
   uint64_t collectives, bundles, bundles_done, captured;
 };
 
@@ -51,8 +52,10 @@ struct bundle {
   struct fake_comm_op *first, **last;
 };
 
+enum { DEVICES = 64, BUFFERED = 256 };
 static struct clique *cliques;
 static size_t live;
+static unsigned queued_on[DEVICES]; /* bundles of all communicators of a device */
 static _Thread_local struct {
   int depth, error;
   struct bundle *first, **last;
@@ -79,6 +82,22 @@ void fake_comm_kill(int rank) {
 
 static void wait(void) { pthread_cond_wait(&fake_comm_changed, &fake_comm_lock); }
 
+/* What is left when nobody runs any more: of ranks that were sent something and did not come. */
+static void free_clique(struct clique *clique) {
+  while (clique->meetings != NULL) {
+    struct meeting *meeting = clique->meetings;
+    clique->meetings = meeting->next;
+    for (int i = 0; i < clique->ranks; i++) free(meeting->ops[i]);
+    free(meeting);
+  }
+  while (clique->mail != NULL) {
+    struct fake_comm_op *op = clique->mail;
+    clique->mail = op->next;
+    free(op);
+  }
+  free(clique);
+}
+
 static void drop(struct ncclComm *comm) {
   if (--comm->references > 0) return;
   struct clique *clique = comm->clique;
@@ -86,12 +105,7 @@ static void drop(struct ncclComm *comm) {
     struct clique **link = &cliques;
     while (*link != clique) link = &(*link)->next;
     *link = clique->next;
-    while (clique->meetings != NULL) {
-      struct meeting *meeting = clique->meetings;
-      clique->meetings = meeting->next;
-      free(meeting);
-    }
-    free(clique);
+    free_clique(clique);
   }
   free(comm);
 }
@@ -103,6 +117,29 @@ static bool same_shape(const struct fake_comm_op *a, const struct fake_comm_op *
          a->reduction == b->reduction;
 }
 
+/* A rank that only sends few bytes does not wait: NCCL has buffers for them on the rank that receives.  Returns a copy
+ * that takes the operation's place, or NULL if it has to wait. */
+static struct fake_comm_op *buffer(struct fake_comm_op *op) {
+  const size_t bytes = op->count * fake_comm_size_of(op->type);
+  if (bytes > BUFFERED) return NULL;
+  struct fake_comm_op *copy = malloc(sizeof *copy + bytes);
+  *copy = *op;
+  copy->src = memcpy(copy + 1, op->src, bytes);
+  copy->dst = NULL;
+  copy->next = NULL;
+  copy->buffered = true;
+  op->done = true;
+  return copy;
+}
+
+static struct fake_comm_op *buffer_collective(struct fake_comm_op *op) {
+  const bool is_root = op->rank == op->peer;
+  const bool only_sends = op->kind == FAKE_BROADCAST ? is_root : op->kind == FAKE_REDUCE && !is_root;
+  struct fake_comm_op *copy = only_sends ? buffer(op) : NULL;
+  if (copy != NULL && is_root && op->dst != op->src) memcpy(op->dst, op->src, op->count * fake_comm_size_of(op->type));
+  return copy != NULL ? copy : op;
+}
+
 static void post_collective(struct fake_comm_op *op) {
   struct clique *clique = op->comm->clique;
   struct meeting **link = &clique->meetings;
@@ -110,19 +147,22 @@ static void post_collective(struct fake_comm_op *op) {
   if (*link == NULL) *link = calloc(1, sizeof **link + (size_t)clique->ranks * sizeof(struct fake_comm_op *));
   struct meeting *meeting = *link;
   meeting->number = op->number;
-  meeting->ops[op->comm->rank] = op;
+  meeting->ops[op->rank] = buffer_collective(op);
   if (++meeting->come < clique->ranks) return;
   for (int i = 1; i < clique->ranks; i++) {
     if (!same_shape(meeting->ops[0], meeting->ops[i])) return; /* forever, as kernels do */
   }
   fake_comm_compute(meeting->ops, clique->ranks);
-  for (int i = 0; i < clique->ranks; i++) meeting->ops[i]->done = true;
+  for (int i = 0; i < clique->ranks; i++) {
+    meeting->ops[i]->done = true;
+    if (meeting->ops[i]->buffered) free(meeting->ops[i]);
+  }
   *link = meeting->next;
   free(meeting);
 }
 
 static bool matches(const struct fake_comm_op *a, const struct fake_comm_op *b) {
-  return a->kind != b->kind && a->peer == b->comm->rank && b->peer == a->comm->rank;
+  return a->kind != b->kind && a->peer == b->rank && b->peer == a->rank;
 }
 
 static void post_mail(struct fake_comm_op *op) {
@@ -130,23 +170,26 @@ static void post_mail(struct fake_comm_op *op) {
   while (*link != NULL && !matches(*link, op)) link = &(*link)->next;
   struct fake_comm_op *other = *link;
   if (other == NULL) {
-    op->next = NULL;
-    *link = op;
+    struct fake_comm_op *copy = op->kind == FAKE_SEND ? buffer(op) : NULL;
+    *link = copy != NULL ? copy : op;
+    (*link)->next = NULL;
     return;
   }
   *link = other->next;
-  if (other->count != op->count || other->type != op->type) return; /* forever */
-  const struct fake_comm_op *send = op->kind == FAKE_SEND ? op : other;
-  memcpy(op->kind == FAKE_SEND ? other->dst : op->dst, send->src, op->count * fake_comm_size_of(op->type));
-  op->done = other->done = true;
+  if (other->count == op->count && other->type == op->type) { /* otherwise they wait forever */
+    const struct fake_comm_op *send = op->kind == FAKE_SEND ? op : other;
+    memcpy(op->kind == FAKE_SEND ? other->dst : op->dst, send->src, op->count * fake_comm_size_of(op->type));
+    op->done = other->done = true;
+  }
+  if (other->buffered) free(other);
 }
 
 /* Removes operations that gave up from the lists that others may still read. */
 static void take_back(struct fake_comm_op *op) {
   struct clique *clique = op->comm->clique;
   for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
-    if (meeting->ops[op->comm->rank] != op) continue;
-    meeting->ops[op->comm->rank] = NULL;
+    if (meeting->ops[op->rank] != op) continue;
+    meeting->ops[op->rank] = NULL;
     meeting->come--;
   }
   for (struct fake_comm_op **link = &clique->mail; *link != NULL;) {
@@ -163,6 +206,11 @@ static bool all_done(const struct fake_comm_op *const *ops, size_t count) {
     if (!ops[i]->done) return false;
   }
   return true;
+}
+
+static void count_queued(struct ncclComm *comm, int change) {
+  comm->queued += (unsigned)change;
+  queued_on[comm->device] += (unsigned)change;
 }
 
 /* In the stream's thread.  Bundles of a communicator run one after the other, as the vendor's kernels do; those of
@@ -190,6 +238,7 @@ static void run_bundle(void *data, int status) {
   }
   free(ops);
   comm->bundles_done += ordered;
+  count_queued(comm, -1);
   drop(comm);
   free(bundle);
   (void)fake_comm_leave(0);
@@ -202,6 +251,7 @@ static void run_captured(void *data, int status) {
   *copy = *bundle;
   copy->last = &copy->first;
   copy->comm->references++;
+  count_queued(copy->comm, 1);
   uint64_t place = 0;
   for (const struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) {
     struct fake_comm_op *again = malloc(sizeof *again);
@@ -274,8 +324,12 @@ static int end_group(void) {
     while (code == 0 && fake_comm_blocks() && !bundle->comm->ended) wait();
     if (code == 0 && bundle->comm->ended) code = 3;
     bundle->number = bundle->comm->bundles;
-    if (code == 0) bundle->comm->bundles++;
-    else drop(bundle->comm);
+    if (code == 0) {
+      bundle->comm->bundles++;
+      count_queued(bundle->comm, 1);
+    } else {
+      drop(bundle->comm);
+    }
     (void)fake_comm_leave(0);
     if (code == 0 && fake_comm_enqueue(bundle->stream, run_bundle, bundle) == 0) {
       bundle = next;
@@ -323,6 +377,7 @@ static int submit(const char *function, struct fake_comm_op values) {
     struct fake_comm_op *op = malloc(sizeof *op);
     *op = values;
     op->next = NULL;
+    op->rank = comm->rank;
     if (values.kind != FAKE_SEND && values.kind != FAKE_RECEIVE && code == 0) op->number = comm->collectives++;
     struct bundle *bundle = bundle_of(comm, values.stream);
     *bundle->last = op;
@@ -382,7 +437,8 @@ int ncclCommInitRank(void **out, int ranks, struct gpu_comm_id id, int rank) {
   int code = fake_comm_enter(__func__);
   if (code != 0) return code;
   struct clique *clique = find_clique(&id, ranks);
-  if (device < 0 || clique->ranks != ranks || rank < 0 || rank >= ranks || clique->members[rank] != NULL) {
+  if (device < 0 || device >= DEVICES || clique->ranks != ranks || rank < 0 || rank >= ranks ||
+      clique->members[rank] != NULL) {
     return fake_comm_leave(5);
   }
   struct ncclComm *comm = calloc(1, sizeof *comm);
@@ -479,37 +535,53 @@ int ncclCommSplit(void *parent, int color, int key, void **out, void *config) {
   return fake_comm_leave(0);
 }
 
-/* Destroys the communicator when its running operations have ended. */
-static int end(struct ncclComm *comm, bool gives_up, bool frees) {
+/* As in NCCL, a call for the last of the ranks of a process ends them all: it waits for their operations, and then
+ * frees memory of their devices, which waits for whatever runs there.  The calls before it return at once. */
+static int end(struct ncclComm *comm, bool gives_up) {
+  struct clique *clique = comm->clique;
+  const int ranks = clique->ranks;
   if (gives_up) comm->ended = true;
   pthread_cond_broadcast(&fake_comm_changed);
-  while (!gives_up && comm->bundles_done < comm->bundles) wait();
-  if (!frees) return fake_comm_leave(0);
-  comm->ended = true;
-  comm->clique->members[comm->rank] = NULL;
   live--;
-  drop(comm);
+  if (++clique->finalized < ranks) return fake_comm_leave(0);
+  for (int i = 0; i < ranks; i++) {
+    while (clique->members[i]->queued > 0) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    while (queued_on[clique->members[i]->device] > 0) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    struct ncclComm *member = clique->members[i];
+    clique->members[i] = NULL;
+    member->ended = true;
+    drop(member); /* the last one frees the clique, unless a graph still has an operation of a member */
+  }
   return fake_comm_leave(0);
 }
 
 EXPORT int ncclCommDestroy(void *comm);
 int ncclCommDestroy(void *comm) {
   const int code = fake_comm_enter(__func__);
-  return code != 0 ? code : end(comm, false, true);
+  return code != 0 ? code : end(comm, false);
 }
 
 EXPORT int ncclCommAbort(void *comm);
 int ncclCommAbort(void *comm) {
   const int code = fake_comm_enter(__func__);
-  return code != 0 ? code : end(comm, true, true);
+  return code != 0 ? code : end(comm, true);
 }
 
 #if FAKE_COMM_HAS_REVOKE
 EXPORT int ncclCommRevoke(void *comm, int flags);
 int ncclCommRevoke(void *comm, int flags) {
+  struct ncclComm *revoked = comm;
   (void)flags;
   const int code = fake_comm_enter(__func__);
-  return code != 0 ? code : end(comm, true, false);
+  if (code != 0) return code;
+  revoked->ended = true;
+  pthread_cond_broadcast(&fake_comm_changed);
+  while (revoked->queued > 0) wait();
+  return fake_comm_leave(0);
 }
 #endif
 

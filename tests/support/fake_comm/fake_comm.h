@@ -28,8 +28,10 @@ struct fake_comm_op {
   int type, reduction, peer; /* peer: root, or the other one */
   struct ncclComm *comm;
   void *stream;
+  int rank;
   uint64_t number; /* among the collective ones of the communicator */
   bool done;
+  bool buffered; /* a copy, with a copy of src after it and no dst, of one that is done */
 };
 
 /* reduce.c: the result of ranks that have all come; dst of each. */

@@ -120,7 +120,7 @@ void fake_comm_compute(struct fake_comm_op *const *ops, int ranks) {
   }
   if (kind == FAKE_BROADCAST) {
     for (int to = 0; to < ranks; to++) {
-      if (ops[to]->dst != ops[root]->src) memcpy(ops[to]->dst, ops[root]->src, count * size);
+      if (ops[to]->dst != NULL && ops[to]->dst != ops[root]->src) memcpy(ops[to]->dst, ops[root]->src, count * size);
     }
     return;
   }
