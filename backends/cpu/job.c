@@ -15,11 +15,19 @@
  *     parts have left it.
  *
  * The owner of the queue and the helpers are the participants.  Each takes ranges of parts until there are none.  The
- * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A helper joins under
- * the lock, and only a job that is listed.  The owner lists the job before it starts, and leaves when all parts are
- * taken. The first participant that finds that all parts are taken removes the job from the list before it leaves, so
- * the last one leaves a job that nobody can join any more.  A participant that faults takes the remaining parts without
- * running them: the device is lost, and no other worker should start them. */
+ * last one to leave ends the operation and becomes the owner of the queue, so no worker waits.  A participant that
+ * faults takes the remaining parts without running them: the device is lost, and no other worker should start them.
+ *
+ * Invariant: the participant that leaves last is the only one that finds itself to be the last, and nobody joins after
+ * it.
+ *   - A helper joins by one addition to `joined` of the job's gate.  It has joined if the gate was open.  An addition
+ *     to a closed gate means nothing, because opening the gate overwrites `joined`.  Gates are never freed, so a worker
+ *     may come too late.
+ *   - The owner opens the gate before it starts, and leaves when all parts are taken.  Each participant that leaves
+ *     when all parts are taken closes the gate, if it is still open, by an exchange that returns how many have joined
+ *     in all.
+ *   - A participant subtracts 1 from `left` when it leaves, and the one that has closed the gate adds the number of
+ *     those that have joined.  So `left` is below 0 until the gate is closed, and 0 when the last one has left. */
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
@@ -28,68 +36,90 @@
 
 enum {
   CALL_HELPERS_NS = 4000, /* a job runs this long before sleeping workers are woken for it */
-  LONG_NS = 1000000       /* if a job would still take this long, all workers are woken as fast as possible */
+  LONG_NS = 1000000,      /* if a job would still take this long, all workers are woken as fast as possible */
+  GAIN_NS = 50000         /* what the last worker has to gain to be woken; see call_helpers */
 };
 
 static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
 }
 
-/* Lists the job as one that workers can join.  Call it under the lock. */
+/* ---- joining and leaving ---- */
+
+static uint64_t bit_of(const struct cpu_gate *gate) { return UINT64_C(1) << (gate - rill__cpu_workers.gates); }
+
+/* Lets workers join the job, unless all gates are in use. */
 static void open_job(struct cpu_job *job) {
-  RILL_ASSERT(!job->open, "a job is listed once");
-  job->open = true;
-  job->previous = NULL;
-  job->next = rill__cpu_workers.jobs;
-  if (rill__cpu_workers.jobs != NULL) rill__cpu_workers.jobs->previous = job;
-  rill__cpu_workers.jobs = job;
-  atomic_fetch_or_explicit(&rill__cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
+  uint64_t used = atomic_load_explicit(&rill__cpu_workers.gates_used, memory_order_relaxed), bit;
+  do {
+    bit = ~used & (used + 1); /* the lowest bit that is not set */
+    if (bit >> CPU_GATES != 0) return;
+  } while (!atomic_compare_exchange_weak_explicit(&rill__cpu_workers.gates_used, &used, used | bit,
+                                                  memory_order_acquire, memory_order_relaxed));
+  struct cpu_gate *const gate = job->gate = &rill__cpu_workers.gates[__builtin_ctzll(bit)];
+  RILL_ASSERT((atomic_load(&gate->joined) & CPU_GATE_OPEN) == 0, "an unused gate is closed");
+  gate->job = job;
+  atomic_store_explicit(&gate->left, 0, memory_order_relaxed);
+  atomic_store_explicit(&gate->joined, CPU_GATE_OPEN + 1, memory_order_release);
+  atomic_fetch_or_explicit(&rill__cpu_workers.work, bit << CPU_LEVELS, memory_order_release);
 }
 
-/* Removes the job from this list.  Call it under the lock. */
-static void close_job(struct cpu_job *job) {
-  if (!job->open) return;
-  job->open = false;
-  if (job->next != NULL) job->next->previous = job->previous;
-  if (job->previous != NULL) {
-    job->previous->next = job->next;
-  } else {
-    rill__cpu_workers.jobs = job->next;
-  }
-  if (rill__cpu_workers.jobs == NULL)
-    atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(uint32_t)CPU_JOBS_BIT, memory_order_relaxed);
+/* Returns the number of participants, UINT32_MAX if the gate is closed. */
+static uint32_t participants_of(const struct cpu_gate *gate) {
+  const uint64_t joined = atomic_load_explicit(&gate->joined, memory_order_relaxed);
+  if ((joined & CPU_GATE_OPEN) == 0) return UINT32_MAX;
+  return (uint32_t)(joined + (uint64_t)atomic_load_explicit(&gate->left, memory_order_relaxed));
 }
 
-struct cpu_job *rill__cpu_job_join(void) {
-  for (struct cpu_job *job = rill__cpu_workers.jobs, *next; job != NULL; job = next) {
-    next = job->next;
-    if (!has_parts(job)) {
-      close_job(job);
-    } else if (atomic_load_explicit(&job->participants, memory_order_relaxed) < cpu_workers_processors()) {
-      (void)atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed);
-      return job;
-    }
+struct cpu_job *rill__cpu_job_join(uint64_t work) {
+  for (uint64_t open = work >> CPU_LEVELS; open != 0; open &= open - 1) {
+    struct cpu_gate *const gate = &rill__cpu_workers.gates[__builtin_ctzll(open)];
+    if (participants_of(gate) >= cpu_workers_processors()) continue;
+    if ((atomic_fetch_add_explicit(&gate->joined, 1, memory_order_acquire) & CPU_GATE_OPEN) != 0) return gate->job;
   }
   return NULL;
 }
 
+/* Returns true if the caller was the last participant. */
+static bool leave_job(struct cpu_job *job) {
+  struct cpu_gate *const gate = job->gate;
+  if (gate == NULL) return true;
+  int64_t change = -1;
+  if (!has_parts(job) && (atomic_load_explicit(&gate->joined, memory_order_relaxed) & CPU_GATE_OPEN) != 0) {
+    const uint64_t joined = atomic_exchange_explicit(&gate->joined, 0, memory_order_relaxed);
+    if ((joined & CPU_GATE_OPEN) != 0) {
+      atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(bit_of(gate) << CPU_LEVELS), memory_order_relaxed);
+      change += (int64_t)(joined & ~CPU_GATE_OPEN);
+    }
+  }
+  const bool last = atomic_fetch_add_explicit(&gate->left, change, memory_order_acq_rel) + change == 0;
+  if (!last) return false;
+  RILL_ASSERT(atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
+              "each part has been run exactly once when the last participant leaves");
+  RILL_ASSERT((atomic_load(&gate->joined) & CPU_GATE_OPEN) == 0, "nobody joins after the last participant");
+  atomic_fetch_and_explicit(&rill__cpu_workers.gates_used, ~bit_of(gate), memory_order_release);
+  return true;
+}
+
+/* ---- waking workers ---- */
+
 /* Returns true if another worker should be called.  For a job that is not long, at most two are on their way at a
  * time. */
-static bool needs_helpers(struct cpu_job *job, uint32_t processors, bool is_long) {
+static bool needs_helpers(struct cpu_job *job, bool is_long) {
   const uint32_t coming = atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed);
-  const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + coming;
-  return has_parts(job) && there < processors && (is_long || coming < 2);
+  const uint64_t there = (uint64_t)participants_of(job->gate) + coming;
+  return has_parts(job) && there < atomic_load_explicit(&job->wanted, memory_order_relaxed) && (is_long || coming < 2);
 }
 
 /* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
- * participants find without the lock that nobody has to be called. */
+ * participants find without the lock that nobody has to be called.  The thread that waits for the job is polling on
+ * the last processor, so a worker is woken for that one only if it shortens the job by GAIN_NS. */
 static void call_helpers(struct cpu_job *job) {
-  const uint32_t processors = cpu_workers_processors();
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
-  for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, processors, is_long); i++) {
+  for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, is_long); i++) {
     cpu_acquire(&rill__cpu_workers.lock);
     struct cpu_workers_call call = { NULL, false };
-    if (needs_helpers(job, processors, is_long)) call = rill__cpu_workers_find(processors);
+    if (needs_helpers(job, is_long)) call = rill__cpu_workers_find(cpu_workers_processors());
     cpu_release(&rill__cpu_workers.lock);
     rill__cpu_workers_make(call);
   }
@@ -101,21 +131,6 @@ static void run_parts(struct cpu_job *job, uint64_t first, uint64_t end) {
 #if RILL_CHECKS
   (void)atomic_fetch_add_explicit(&job->ran, end - first, memory_order_relaxed);
 #endif
-}
-
-/* Returns true if the caller was the last participant.  Only one of the participants takes the lock, because all of
- * them leave at about the same time. */
-static bool leave_job(struct cpu_job *job) {
-  if (!has_parts(job) && !atomic_exchange_explicit(&job->closes, true, memory_order_relaxed)) {
-    cpu_acquire(&rill__cpu_workers.lock);
-    close_job(job);
-    cpu_release(&rill__cpu_workers.lock);
-  }
-  const bool last = atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
-  RILL_ASSERT(!last || atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
-              "each part has been run exactly once when the last participant leaves");
-  RILL_ASSERT(!last || !job->open, "the last participant leaves a job that no worker can join");
-  return last;
 }
 
 /* ---- parts in order ---- */
@@ -231,7 +246,9 @@ static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
     spent = cpu_now() - begin;
   }
   const double rest = (double)spent / (double)done * (double)(job->parts - done);
+  const uint32_t all = cpu_workers_processors();
   atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
+  atomic_store_explicit(&job->wanted, rest / all / (all - 1) > GAIN_NS ? all : all - 1, memory_order_relaxed);
   return has_parts(job);
 }
 
@@ -250,37 +267,41 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   job->op = op;
   job->run = run;
   job->parts = parts;
+  job->gate = NULL;
   atomic_store_explicit(&job->is_long, false, memory_order_relaxed);
-  atomic_store_explicit(&job->closes, false, memory_order_relaxed);
+  atomic_store_explicit(&job->wanted, 0, memory_order_relaxed);
   job->ranges = 0;
   if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
-  atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
   atomic_store_explicit(&job->ran, 0, memory_order_relaxed);
   atomic_store_explicit(&job->faulted, false, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
-  cpu_acquire(&rill__cpu_workers.lock);
   open_job(job); /* workers that are awake may help */
-  cpu_release(&rill__cpu_workers.lock);
 
   struct cursor cursor = start_at_own(job);
   if (try_alone(job, &cursor)) {
-    call_helpers(job);
-    while (run_some(job, &cursor, UINT64_MAX) > 0) {
-    }
+    do {
+      if (job->gate == NULL) open_job(job);
+      if (job->gate != NULL) call_helpers(job);
+    } while (run_some(job, &cursor, UINT64_MAX) > 0);
   }
   return leave_job(job);
 }
+
+/* Sequentially consistent; see find_task in workers.c. */
+static bool is_queue_ready(void) { return (atomic_load(&rill__cpu_workers.work) & CPU_LEVELS_MASK) != 0; }
 
 void rill__cpu_job_help(struct cpu_job *job) {
   struct cpu_worker *const self = rill__cpu_worker_self();
   self->queue = job->queue;
   self->job = job;
+  if (is_queue_ready() || participants_of(job->gate) > cpu_workers_processors()) {
+    if (leave_job(job)) rill__cpu_queue_pass_on(job->queue);
+    return;
+  }
   call_helpers(job);
   struct cursor cursor = start_at_own(job);
   while (run_some(job, &cursor, UINT64_MAX) > 0) {
-    const uint32_t queues =
-        atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
-    if (queues != 0) break; /* the owner continues the job, but there may be no other worker for these queues */
+    if (is_queue_ready()) break; /* the owner continues the job, but there may be no other worker for the queue */
   }
   if (leave_job(job)) rill__cpu_queue_resume(job->queue);
 }

@@ -269,10 +269,19 @@ void rill__cpu_queue_step(struct cpu_queue *queue) {
   hand_over_or_leave(queue);
 }
 
-void rill__cpu_queue_resume(struct cpu_queue *queue) {
+static void end_head(struct cpu_queue *queue) {
   struct cpu_op *op = first_op(queue);
   if (!op->again) finish(queue, op);
+}
+
+void rill__cpu_queue_resume(struct cpu_queue *queue) {
+  end_head(queue);
   rill__cpu_queue_run(queue);
+}
+
+void rill__cpu_queue_pass_on(struct cpu_queue *queue) {
+  end_head(queue);
+  rill__cpu_workers_push(queue);
 }
 
 void rill__cpu_queue_finish_head(struct cpu_queue *queue) {

@@ -58,10 +58,9 @@ struct cpu_job {
   struct cpu_op *op;
   void (*run)(struct cpu_op *op, uint64_t first, uint64_t end);
   uint64_t parts;
-  struct cpu_job *next, *previous;
-  bool open;                    /* in the list of jobs that workers may join */
-  _Atomic bool closes, is_long; /* closes: a participant removes the job from the list */
-  _Atomic uint32_t participants;
+  struct cpu_gate *gate;   /* NULL: no worker can join */
+  _Atomic uint32_t wanted; /* number of participants for which workers are woken */
+  _Atomic bool is_long;
 
   /* For CPU_BY_PLACE. */
   uint32_t ranges;           /* 0: parts are taken in order */
@@ -72,6 +71,7 @@ struct cpu_job {
 
   /* For a schedule (schedule.h): part i of its order is (first + i * stride) % parts. */
   uint64_t first, stride;
+  bool open; /* some parts have been run, others have not */
 
   _Alignas(64) _Atomic uint64_t taken; /* parts taken, in order; with ranges, set once none is left */
 
@@ -176,6 +176,9 @@ void rill__cpu_queue_step(struct cpu_queue *queue);
 
 /* Ends the operation at the head, then works like rill__cpu_queue_run.  Called by the last participant of a job. */
 void rill__cpu_queue_resume(struct cpu_queue *queue);
+
+/* Works like rill__cpu_queue_resume, but leaves the other operations to the workers. */
+void rill__cpu_queue_pass_on(struct cpu_queue *queue);
 
 /* Ends the operation at the head and leaves the rest to the workers.  Called by an owner that is not a worker. */
 void rill__cpu_queue_finish_head(struct cpu_queue *queue);

@@ -215,24 +215,23 @@ void rill__cpu_workers_push(struct cpu_queue *queue) {
     rill__cpu_workers.ready[level].last->next_ready = queue;
   } else {
     rill__cpu_workers.ready[level].first = queue;
-    atomic_fetch_or_explicit(&rill__cpu_workers.work, 1u << level, memory_order_relaxed);
+    atomic_fetch_or(&rill__cpu_workers.work, UINT64_C(1) << level);
   }
   rill__cpu_workers.ready[level].last = queue;
   rill__cpu_workers.ready_count++;
   struct cpu_workers_call call = { NULL, false };
   bool watcher = false;
-  if (rill__cpu_workers.ready_count > rill__cpu_workers.coming) {
+  if (rill__cpu_workers.ready_count > atomic_load(&rill__cpu_workers.coming)) {
     call = rill__cpu_workers_find(rill__cpu_workers.base);
     watcher = call.wake == NULL && !call.start && rill__cpu_workers_needs_watcher();
   }
-  RILL_ASSERT(rill__cpu_workers.ready_count <= rill__cpu_workers.coming || rill__cpu_workers.asleep == NULL,
-              "no worker sleeps while more queues are ready than workers are on their way");
   cpu_release(&rill__cpu_workers.lock);
   rill__cpu_workers_make(call);
   if (watcher) rill__cpu_workers_call_watcher();
 }
 
-/* Removes a queue of the highest level with ready queues.  Call it under the lock. */
+/* Removes a queue of the highest level with ready queues, for a worker that then no longer counts as coming.  Call it
+ * under the lock. */
 static struct cpu_queue *take_ready(void) {
   for (uint32_t level = 0; level < CPU_LEVELS; level++) {
     struct cpu_queue *queue = rill__cpu_workers.ready[level].first;
@@ -240,10 +239,11 @@ static struct cpu_queue *take_ready(void) {
     rill__cpu_workers.ready[level].first = queue->next_ready;
     if (queue->next_ready == NULL) {
       rill__cpu_workers.ready[level].last = NULL;
-      atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(1u << level), memory_order_relaxed);
+      atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(UINT64_C(1) << level), memory_order_relaxed);
     }
     RILL_ASSERT(rill__cpu_workers.ready_count > 0, "the queues that are ready are counted");
     rill__cpu_workers.ready_count--;
+    rill__cpu_workers.coming--;
     rill__cpu_workers.turns++;
     return queue;
   }
@@ -251,29 +251,55 @@ static struct cpu_queue *take_ready(void) {
 }
 
 bool rill__cpu_workers_should_yield(uint32_t level, uint32_t count) {
-  const uint32_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
-  const uint32_t before = (1u << level) - 1, before_or_same = (2u << level) - 1;
+  const uint64_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
+  const uint64_t before = (1u << level) - 1, before_or_same = (2u << level) - 1;
   return (work & before) != 0 || (count % TURN == TURN - 1 && (work & before_or_same) != 0);
 }
 
 /* ---- a worker's thread ---- */
 
-/* Polls for work until the time `until`.  All polling workers see the same work.  Those that do not get the lock
- * continue to poll rather than wait for it, because others may take the work first.  Called and returns under the
- * lock. */
-static void spin(uint64_t until) {
-  rill__cpu_workers.coming++;
+/* What a worker does next: it runs a queue, or helps with a job. */
+struct task {
+  struct cpu_queue *queue;
+  struct cpu_job *job;
+};
+
+/* Takes a ready queue.  All polling workers see that it is ready, and would delay each other and the thread that
+ * submits if they tried to get the lock at the same time.  So each waits a little longer than the one before. */
+static struct cpu_queue *try_to_take(void) {
+  const uint32_t coming = atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed);
+  for (uint32_t i = self->public.number % (coming > 0 ? coming : 1); i > 0; i--) cpu_relax();
+  const uint64_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
+  if ((work & CPU_LEVELS_MASK) == 0 || !cpu_try_acquire(&rill__cpu_workers.lock)) return NULL;
+  struct cpu_queue *const queue = take_ready();
   cpu_release(&rill__cpu_workers.lock);
-  bool locked = false;
-  do {
-    for (int i = 0; i < 8 && !locked; i++) {
-      cpu_relax();
-      locked = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) != 0 &&
-               cpu_try_acquire(&rill__cpu_workers.lock);
+  return queue;
+}
+
+/* Polls for SPIN_NS, or only once if too many workers poll: one processor is left for threads that have work.  Returns
+ * false if nothing was found. */
+static bool poll_work(struct task *task) {
+  for (uint64_t until = 0, now = 0; until == 0 || now < until; now = cpu_now()) {
+    if (now != 0 && until == 0) {
+      if (atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed) >= cpu_workers_processors()) break;
+      until = now + SPIN_NS;
     }
-  } while (!locked && cpu_now() < until);
-  if (!locked) cpu_acquire(&rill__cpu_workers.lock);
-  rill__cpu_workers.coming--;
+    for (int i = 0; i < 8; i++) {
+      const uint64_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
+      if ((work & CPU_LEVELS_MASK) != 0) {
+        task->queue = try_to_take();
+        if (task->queue != NULL) return true;
+      } else if (work != 0) {
+        task->job = rill__cpu_job_join(work);
+        if (task->job != NULL) {
+          atomic_fetch_sub(&rill__cpu_workers.coming, 1);
+          return true;
+        }
+      }
+      cpu_relax();
+    }
+  }
+  return false;
 }
 
 /* Decides whether a worker whose sleep timed out ends, and removes it from the list if it does.  Workers numbered below
@@ -288,7 +314,7 @@ static bool ends(void) {
   return true;
 }
 
-/* Sleeps until called.  Returns false if the worker has to end.  Called and returns under the lock. */
+/* Sleeps until called.  Returns false if the worker has to end.  Called under the lock, returns without it. */
 static bool sleep_until_called(void) {
   RILL_ASSERT(rill__cpu_workers.ready_count == 0, "a worker sleeps only when nothing is ready");
   bool for_a_while =
@@ -297,6 +323,7 @@ static bool sleep_until_called(void) {
   self->asleep = true;
   self->next_asleep = rill__cpu_workers.asleep;
   rill__cpu_workers.asleep = self;
+  rill__cpu_workers.coming--;
   cpu_release(&rill__cpu_workers.lock);
   const uint64_t until = cpu_now() + IDLE_NS;
   const struct timespec deadline = cpu_timespec(until);
@@ -305,13 +332,34 @@ static bool sleep_until_called(void) {
     if (!for_a_while || cpu_now() < until) continue;
     rill__cpu_fibers_trim(&self->public.fibers);
     cpu_acquire(&rill__cpu_workers.lock);
-    if (ends()) return false;
+    const bool end = ends();
     cpu_release(&rill__cpu_workers.lock);
+    if (end) return false;
     for_a_while = false;
   }
-  cpu_acquire(&rill__cpu_workers.lock);
-  rill__cpu_workers.coming--;
   return true;
+}
+
+/* Polls and sleeps until there is work.  Returns false if the worker has to end.  The worker counts as coming when this
+ * is called, and until it has found a task or falls asleep.
+ *
+ * Invariant: a queue that became ready while a worker counted as coming is seen by this worker, which takes it unless
+ * another one is faster.  Before it sleeps, the worker looks at the ready queues under the lock.  A thread that makes a
+ * queue ready sets its bit in `work` and then reads `coming`; a worker that joins a job subtracts itself from `coming`
+ * and then reads `work`.  These four accesses are sequentially consistent, so the thread does not count the worker, or
+ * the worker sees the queue, leaves the job without running a part of it, and calls this function again. */
+static bool find_task(struct task *task) {
+  do {
+    *task = (struct task){ NULL, NULL };
+    if (poll_work(task)) return true;
+    cpu_acquire(&rill__cpu_workers.lock);
+    task->queue = take_ready();
+    if (task->queue != NULL) {
+      cpu_release(&rill__cpu_workers.lock);
+      return true;
+    }
+  } while (sleep_until_called());
+  return false;
 }
 
 /* Finds the worker's stack, so that a stack overflow is reported as such. */
@@ -345,35 +393,15 @@ static void *work(void *worker) {
   rill__cpu_fault_stack((char *)worker + WORKER_BYTES);
   cpu_acquire(&rill__cpu_workers.lock);
   number_worker(&self->public);
-  rill__cpu_workers.coming--;
-  if (rill__cpu_scheduled) {
-    cpu_release(&rill__cpu_workers.lock);
-    rill__cpu_schedule_serve(&self->public);
-  }
-  for (uint64_t until = 0;;) { /* the time at which the worker falls asleep; 0 while it has work */
-    struct cpu_queue *queue = take_ready();
-    struct cpu_job *job = queue == NULL ? rill__cpu_job_join() : NULL;
-    if (queue != NULL || job != NULL) {
-      cpu_release(&rill__cpu_workers.lock);
-      if (queue != NULL) {
-        rill__cpu_queue_run(queue);
-      } else {
-        rill__cpu_job_help(job);
-      }
-      cpu_acquire(&rill__cpu_workers.lock);
-      until = 0;
-      continue;
-    }
-    const uint64_t now = cpu_now();
-    if (until == 0) until = now + SPIN_NS;
-    if (now < until && rill__cpu_workers.coming + 1 < cpu_workers_processors()) {
-      spin(until); /* one processor is left for threads that have work */
-    } else {
-      if (!sleep_until_called()) break;
-      until = 0;
-    }
-  }
   cpu_release(&rill__cpu_workers.lock);
+  if (rill__cpu_scheduled) rill__cpu_schedule_serve(&self->public);
+  for (struct task task; find_task(&task); rill__cpu_workers.coming++) {
+    if (task.queue != NULL) {
+      rill__cpu_queue_run(task.queue);
+    } else {
+      rill__cpu_job_help(task.job);
+    }
+  }
   rill__cpu_fibers_free(&self->public.fibers, 0);
   (void)munmap(self, MAPPING_BYTES);
   return NULL;

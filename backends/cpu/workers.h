@@ -1,12 +1,12 @@
 /* The workers that run queues.
  *
  * A worker takes a ready queue and runs its operations.  If there is none, it helps with a job, an operation whose
- * parts several workers share.  If there is no job, it spins briefly and then sleeps.
+ * parts several workers share.  If there is no job, it polls briefly and then sleeps.
  *
  * Invariant: every ready queue gets a worker, however long kernels and host calls of other queues block.
- *   - Under the lock of the workers, at least as many workers are on their way (spinning, woken or starting) as queues
- *     are ready, or no worker sleeps and the base number of workers has been started.  A worker sleeps only when
- *     nothing is ready.
+ *   - When a queue becomes ready, at least as many workers are on their way (polling, woken or starting) as queues are
+ *     ready, or another worker is called, or no worker sleeps and the base number of workers has been started.  A
+ *     worker sleeps only when nothing is ready.
  *   - If no ready queue is taken for one tick of the watcher, all workers may be blocked, and the watcher starts
  *     further ones.  It stops at the base number plus 252, which limits how many operations may block at once.
  * Workers beyond the base number end after they have been idle for a while.

@@ -4,7 +4,16 @@
 
 #include "backends/cpu/workers.h"
 
-enum { CPU_JOBS_BIT = 1u << CPU_LEVELS }; /* bit in rill__cpu_workers.work */
+enum { CPU_GATES = 61 };                                  /* number of jobs that workers may join at a time */
+#define CPU_LEVELS_MASK ((UINT64_C(1) << CPU_LEVELS) - 1) /* bits of rill__cpu_workers.work that stand for queues */
+
+/* The entrance to a job.  It outlives the job, so that a worker can try to join without a lock; see job.c. */
+struct cpu_gate {
+  _Alignas(64) _Atomic uint64_t joined; /* CPU_GATE_OPEN and the number of participants that have joined */
+  struct cpu_job *job;                  /* constant while the gate is open */
+  _Alignas(64) _Atomic int64_t left;    /* minus the number of participants that have left; plus all, once closed */
+};
+#define CPU_GATE_OPEN (UINT64_C(1) << 63)
 
 enum {
   CPU_WORKERS_EXTRA = 252, /* maximum number beyond the base number */
@@ -24,12 +33,11 @@ extern struct cpu_workers {
     struct cpu_queue *first, *last;
   } ready[CPU_LEVELS];
   uint32_t ready_count;
-  struct cpu_job *jobs;              /* jobs that workers may join */
   struct cpu_workers_worker *asleep; /* last one to fall asleep first, because its caches are warm */
   uint32_t workers;
-  _Atomic uint32_t coming; /* spinning, woken or starting: they look for work before they sleep; set under the lock */
-  uint32_t base;           /* number of workers that never end */
-  uint64_t turns;          /* number of queues taken */
+  _Atomic uint32_t coming;       /* polling, woken or starting: they look at the ready queues before they sleep */
+  uint32_t base;                 /* number of workers that never end */
+  uint64_t turns;                /* number of queues taken */
   bool numbers[CPU_WORKERS_ALL]; /* numbers in use */
   bool watcher_exists;
 
@@ -37,8 +45,11 @@ extern struct cpu_workers {
   _Atomic bool started;
   _Atomic uint32_t processors; /* maximum number of workers that share a job */
 
-  /* Read without the lock by spinning workers: one bit for each level with a ready queue, and CPU_JOBS_BIT. */
-  _Alignas(64) _Atomic uint32_t work;
+  /* Read without the lock by polling workers: one bit for each level with a ready queue, which changes under the lock,
+   * and after these one for each gate that is open. */
+  _Alignas(64) _Atomic uint64_t work;
+  struct cpu_gate gates[CPU_GATES];
+  _Alignas(64) _Atomic uint64_t gates_used; /* one bit for each gate that has a job */
 
   _Alignas(64) _Atomic uint32_t watch;          /* 1 while the watcher has to be awake */
   _Atomic(struct cpu_workers_worker *) faulted; /* latest first */
@@ -70,8 +81,8 @@ void rill__cpu_workers_make(struct cpu_workers_call call);
 bool rill__cpu_workers_needs_watcher(void);
 void rill__cpu_workers_call_watcher(void);
 
-/* job.c: joins an open job, or returns NULL.  Call it under the lock. */
-struct cpu_job *rill__cpu_job_join(void);
+/* job.c: joins a job whose bit is set in `work`, or returns NULL. */
+struct cpu_job *rill__cpu_job_join(uint64_t work);
 
 /* Helps with a job that the caller has joined. */
 void rill__cpu_job_help(struct cpu_job *job);

@@ -1,7 +1,7 @@
 /* backends/cpu/job.c: how the parts of an operation are distributed to workers. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/queue.h"
-#include "backends/cpu/workers.h"
+#include "backends/cpu/workers_state.h"
 #include "core/object/handle.h"
 #include "support/testing.h"
 
@@ -14,6 +14,7 @@ enum { WORKERS = 4, MOST_RUNS = 1 << 16 };
 struct run {
   uint64_t first, end;
   uint32_t worker;
+  uint32_t number; /* of runs before it */
 };
 struct notes {
   uint64_t parts;
@@ -32,9 +33,8 @@ struct noting_op {
 
 static void note(struct cpu_op *op, uint64_t first, uint64_t end) {
   struct notes *const notes = ((struct noting_op *)op)->notes;
-  const struct run run = { first, end, rill__cpu_worker_self()->number };
-  const uint32_t at = atomic_fetch_add(&notes->count, 1);
-  if (at < MOST_RUNS) notes->runs[at] = run;
+  const struct run run = { first, end, rill__cpu_worker_self()->number, atomic_fetch_add(&notes->count, 1) };
+  if (run.number < MOST_RUNS) notes->runs[run.number] = run;
   if (notes->before != NULL && atomic_load(notes->before) != 0) notes->early = true;
   if (notes->in_between != NULL) notes->in_between(&run);
   atomic_fetch_sub(&notes->left, end - first);
@@ -193,7 +193,7 @@ static bool has(const struct run *run, uint64_t part) {
  * present. */
 static void meet(const struct run *run) {
   const uint64_t start = cpu_now();
-  while (has(run, 0) && cpu_now() - start < 20000) cpu_relax();
+  while (has(run, 0) && cpu_now() - start < 200000) cpu_relax();
   if (!has(run, 1)) return;
   atomic_fetch_add(&arrived, 1);
   while (atomic_load(&arrived) % WORKERS != 0) sched_yield();
@@ -247,6 +247,37 @@ static void others_run_the_parts_of_a_busy_worker(void) {
   assert_ok(rill_device_set_workers(dut.device, 0));
 }
 
+/* ---- many jobs ---- */
+
+enum { MANY = CPU_GATES + 19 };
+static _Atomic uint32_t begun;
+
+static void wait_for_all_jobs(const struct run *run) {
+  if (run->number == 0) atomic_fetch_add(&begun, 1);
+  while (atomic_load(&begun) < MANY) let_pass_ns(100000);
+}
+
+/* More jobs run at the same time than workers can join.  Each job waits until all have started. */
+static void more_jobs_than_gates(void) {
+  static struct notes all[MANY];
+  struct cpu_queue *queues[MANY];
+  assert_ok(rill_device_set_workers(dut.device, MANY + 10));
+  for (unsigned i = 0; i < MANY; i++) queues[i] = new_queue();
+  for (unsigned round = 0; round < scaled(3); round++) {
+    memset(all, 0, sizeof all);
+    begun = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+      all[i] = (struct notes){ .parts = 2 + i % 9 * i, .in_between = wait_for_all_jobs };
+      all[i].sharing = i % 3 == 0 ? CPU_IN_ORDER : CPU_BY_PLACE;
+      submit(queues[i], &all[i]);
+    }
+    for (unsigned i = 0; i < MANY; i++) wait_for(queues[i]);
+    for (unsigned i = 0; i < MANY; i++) check(&all[i]);
+  }
+  for (unsigned i = 0; i < MANY; i++) rill__cpu_queue_release(queues[i]);
+  assert_ok(rill_device_set_workers(dut.device, 0));
+}
+
 TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(workers_are_not_bound),
                      TEST(workers_run_the_same_parts_every_time), TEST(runs_each_part_once),
-                     TEST(others_run_the_parts_of_a_busy_worker))
+                     TEST(others_run_the_parts_of_a_busy_worker), TEST(more_jobs_than_gates))
