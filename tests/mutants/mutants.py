@@ -419,6 +419,14 @@ MUTANTS = [
         ["dialect"],
     ),
     Mutant(
+        "a worker that has joined is not waited for on the cpu",
+        "C6.8",
+        "backends/cpu/job.c",
+        "change += (int64_t)(joined & ~CPU_GATE_OPEN);",
+        "change += (int64_t)(joined & ~CPU_GATE_OPEN) - (joined > CPU_GATE_OPEN + 1);",
+        ["cpu_places"],
+    ),
+    Mutant(
         "what the launch before took of the blocks counts for this one on the cpu",
         "C6.8",
         "backends/cpu/job.c",
