@@ -28,6 +28,7 @@
  *     in all.
  *   - A participant subtracts 1 from `left` when it leaves, and the one that has closed the gate adds the number of
  *     those that have joined.  So `left` is below 0 until the gate is closed, and 0 when the last one has left. */
+#include "backends/cpu/cpu.h"
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
@@ -61,7 +62,7 @@ static void open_job(struct cpu_job *job) {
   gate->job = job;
   atomic_store_explicit(&gate->left, 0, memory_order_relaxed);
   atomic_store_explicit(&gate->joined, CPU_GATE_OPEN + 1, memory_order_release);
-  atomic_fetch_or_explicit(&rill__cpu_workers.work, bit << CPU_LEVELS, memory_order_release);
+  atomic_fetch_or(&rill__cpu_workers.work, bit << CPU_LEVELS);
 }
 
 /* Returns the number of participants, UINT32_MAX if the gate is closed. */
@@ -106,14 +107,15 @@ static bool leave_job(struct cpu_job *job) {
 /* Returns true if another worker should be called.  For a job that is not long, at most two are on their way at a
  * time. */
 static bool needs_helpers(struct cpu_job *job, bool is_long) {
-  const uint32_t coming = atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed);
+  const uint32_t coming = atomic_load(&rill__cpu_workers.coming);
   const uint64_t there = (uint64_t)participants_of(job->gate) + coming;
-  return has_parts(job) && there < atomic_load_explicit(&job->wanted, memory_order_relaxed) && (is_long || coming < 2);
+  return has_parts(job) && there < atomic_load(&job->wanted) && (is_long || coming < 2);
 }
 
 /* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
- * participants find without the lock that nobody has to be called.  The thread that waits for the job is polling on
- * the last processor, so a worker is woken for that one only if it shortens the job by GAIN_NS. */
+ * participants find without the lock that nobody has to be called.  If there is a worker for each processor, the thread
+ * that waits for the job is polling on the last one, so the last worker is woken only if it shortens the job by
+ * GAIN_NS. */
 static void call_helpers(struct cpu_job *job) {
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
   for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, is_long); i++) {
@@ -247,8 +249,9 @@ static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
   }
   const double rest = (double)spent / (double)done * (double)(job->parts - done);
   const uint32_t all = cpu_workers_processors();
+  const bool last_too = all < rill__cpu_count() || rest / all / (all - 1) > GAIN_NS;
   atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
-  atomic_store_explicit(&job->wanted, rest / all / (all - 1) > GAIN_NS ? all : all - 1, memory_order_relaxed);
+  atomic_store(&job->wanted, last_too ? all : all - 1);
   return has_parts(job);
 }
 

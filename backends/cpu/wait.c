@@ -5,7 +5,7 @@
 
 /* A thread polls for at most WAIT_YIELD_NS before it sleeps, because waking it takes as long as many kernels: 30 us on
  * some virtual machines.  After WAIT_SPIN_NS it yields its processor to workers at each step. */
-enum { WAIT_SPIN_NS = 20000, WAIT_YIELD_NS = 300000 };
+enum { WAIT_SPIN_NS = 2000, WAIT_YIELD_NS = 300000 };
 
 /* ---- the heap of waiters, under waiters_lock ----
  *

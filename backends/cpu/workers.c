@@ -18,6 +18,7 @@
 enum {
   BASE_WORKERS = 4,          /* minimum, if the number was not set */
   SPIN_NS = 50000,           /* about the cost of waking a sleeping worker */
+  YIELD_NS = 2000,           /* after this time, a polling worker yields its processor at each step */
   IDLE_NS = 2000000000,      /* idle time after which a surplus worker ends and large stacks are freed */
   STACK_BYTES = 9 << 20,     /* kernels need up to 8 MiB (tools/rillcc_lib/stacks.py) */
   STACK_GUARD_BYTES = 65536, /* guard below the stack */
@@ -38,7 +39,7 @@ struct cpu_worker *rill__cpu_worker_self(void) {
   return self != NULL ? &self->public : NULL;
 }
 
-bool rill__cpu_workers_may_spin(void) { return cpu_workers_processors() > 1; }
+bool rill__cpu_workers_may_spin(void) { return rill__cpu_count() > 1; }
 
 /* ---- threads ---- */
 
@@ -276,12 +277,13 @@ static struct cpu_queue *try_to_take(void) {
   return queue;
 }
 
-/* Polls for SPIN_NS, or only once if too many workers poll: one processor is left for threads that have work.  Returns
- * false if nothing was found. */
+/* Polls for SPIN_NS, or only once if too many workers poll: one processor is left for threads that have work.  Soon
+ * yields the processor at each step, because a thread that has work may be waiting for it.  Returns false if nothing
+ * was found. */
 static bool poll_work(struct task *task) {
   for (uint64_t until = 0, now = 0; until == 0 || now < until; now = cpu_now()) {
     if (now != 0 && until == 0) {
-      if (atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed) >= cpu_workers_processors()) break;
+      if (atomic_load_explicit(&rill__cpu_workers.coming, memory_order_relaxed) >= rill__cpu_count()) break;
       until = now + SPIN_NS;
     }
     for (int i = 0; i < 8; i++) {
@@ -298,6 +300,7 @@ static bool poll_work(struct task *task) {
       }
       cpu_relax();
     }
+    if (until != 0 && until - now < SPIN_NS - YIELD_NS) (void)sched_yield();
   }
   return false;
 }
@@ -323,7 +326,6 @@ static bool sleep_until_called(void) {
   self->asleep = true;
   self->next_asleep = rill__cpu_workers.asleep;
   rill__cpu_workers.asleep = self;
-  rill__cpu_workers.coming--;
   cpu_release(&rill__cpu_workers.lock);
   const uint64_t until = cpu_now() + IDLE_NS;
   const struct timespec deadline = cpu_timespec(until);
@@ -343,18 +345,25 @@ static bool sleep_until_called(void) {
 /* Polls and sleeps until there is work.  Returns false if the worker has to end.  The worker counts as coming when this
  * is called, and until it has found a task or falls asleep.
  *
- * Invariant: a queue that became ready while a worker counted as coming is seen by this worker, which takes it unless
- * another one is faster.  Before it sleeps, the worker looks at the ready queues under the lock.  A thread that makes a
- * queue ready sets its bit in `work` and then reads `coming`; a worker that joins a job subtracts itself from `coming`
- * and then reads `work`.  These four accesses are sequentially consistent, so the thread does not count the worker, or
- * the worker sees the queue, leaves the job without running a part of it, and calls this function again. */
+ * Invariant: nobody relies on a worker that does not come.
+ *   - Queues.  A thread that makes a queue ready sets its bit in `work` and then reads `coming`.  A worker that joins a
+ *     job subtracts itself from `coming` and then reads `work`.  So the thread does not count the worker, or the worker
+ *     sees the queue, leaves the job without running a part of it, and calls this function again.  A worker that falls
+ *     asleep does both under the lock, under which queues become ready.
+ *   - Jobs.  A participant that calls helpers has opened the job and set how many it wants, and then reads `coming`.  A
+ *     worker subtracts itself and then looks for jobs before it sleeps, or calls helpers itself if it has joined.
+ * These accesses are sequentially consistent. */
 static bool find_task(struct task *task) {
   do {
     *task = (struct task){ NULL, NULL };
     if (poll_work(task)) return true;
     cpu_acquire(&rill__cpu_workers.lock);
     task->queue = take_ready();
-    if (task->queue != NULL) {
+    if (task->queue == NULL) {
+      rill__cpu_workers.coming--;
+      task->job = rill__cpu_job_join(atomic_load(&rill__cpu_workers.work));
+    }
+    if (task->queue != NULL || task->job != NULL) {
       cpu_release(&rill__cpu_workers.lock);
       return true;
     }

@@ -72,7 +72,7 @@ void rill__cpu_workers_push(struct cpu_queue *queue);
 /* Returns true if the owner of a queue that has run `count` operations should let another queue run first. */
 bool rill__cpu_workers_should_yield(uint32_t level, uint32_t count);
 
-/* Returns true if a waiting thread may spin; false on a single processor. */
+/* Returns true if a waiting thread may poll; false on a single processor. */
 bool rill__cpu_workers_may_spin(void);
 
 /* Starts the watcher, which handles faults of kernels, unless that has been done. */
