@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 enum { RANKS = 3 };
-static const uint64_t deadline = 200 * UINT64_C(1000000);
+static const uint64_t deadline = 200 * UINT64_C(1000000);  /* that passes */
+static const uint64_t distant = 60 * UINT64_C(1000000000); /* that does not */
 
 static const struct rill_fake_comm *engine;
 static const struct rill_fake *driver;
@@ -16,11 +17,18 @@ static rill_device gpus[MAX_RANKS];
 static rill_comm comms[RANKS];
 static rill_stream streams[RANKS];
 static int64_t *memory[RANKS];
+static uint64_t took[RANKS]; /* the last call of `sum` of a rank, in ns */
 
 /* ---- before and after each test ---- */
 
+/* The deadline is one of joining too, which a loaded machine may miss. */
 static void make_comms(uint64_t timeout_ns) {
-  assert_comm(rill_comm_create_all(gpus, RANKS, RILL_COMM_OPTIONS(.timeout_ns = timeout_ns, .label = "trio"), comms));
+  const uint64_t until = now_ns() + TIMEOUT_NS;
+  rill_status status;
+  do {
+    status = rill_comm_create_all(gpus, RANKS, RILL_COMM_OPTIONS(.timeout_ns = timeout_ns, .label = "trio"), comms);
+  } while (status == RILL_ERROR_TIMEOUT && timeout_ns < distant && now_ns() < until);
+  assert_comm(status);
 }
 
 static void release_comms(void) {
@@ -64,8 +72,23 @@ static void end(void) {
 }
 
 static rill_status sum(int rank, size_t count) {
-  return rill_comm_all_reduce(comms[rank], streams[rank], memory[rank], memory[rank], count, RILL_COMM_INT64,
-                              RILL_COMM_SUM);
+  const uint64_t start = now_ns();
+  const rill_status status = rill_comm_all_reduce(comms[rank], streams[rank], memory[rank], memory[rank], count,
+                                                  RILL_COMM_INT64, RILL_COMM_SUM);
+  took[rank] = now_ns() - start;
+  return status;
+}
+
+/* Returns whether the text is what ends a communicator whose call took longer than the deadline, on a loaded machine.
+ */
+static bool was_slow(int rank, const char *text) {
+  return took[rank] >= deadline && strstr(text, "an engine call for rank") != NULL;
+}
+
+/* Calls an operation that will run into the deadline, unless the call itself does. */
+static void start_sum(int rank, size_t count) {
+  const rill_status status = sum(rank, count);
+  if (status != RILL_ERROR_TIMEOUT || !was_slow(rank, rill_comm_last_error_text())) assert_comm(status);
 }
 
 /* The communicators work: each rank's number becomes their sum. */
@@ -103,7 +126,8 @@ static void is_reported(int rank, rill_status status, const char *says) {
     assert_true(now_ns() < until);
   }
   assert_int_equal(got, status);
-  if (strstr(rill_last_error_text(), says) == NULL) fail_msg("\"%s\" lacks \"%s\"", rill_last_error_text(), says);
+  const char *const text = rill_last_error_text();
+  if (strstr(text, says) == NULL && !was_slow(rank, text)) fail_msg("\"%s\" lacks \"%s\"", text, says);
   assert_ok(rill_stream_synchronize(streams[rank]));
 }
 
@@ -142,8 +166,8 @@ static void a_stalled_rank_is_named(void) {
   begin();
   make_comms(deadline);
   const uint64_t start = now_ns();
-  assert_comm(sum(0, 1));
-  assert_comm(sum(2, 1));
+  start_sum(0, 1);
+  start_sum(2, 1);
   is_reported(0, RILL_ERROR_TIMEOUT,
               "all_reduce of rank 0 of 3 (operation 1) has not finished within 200000000 ns; "
               "rank 1 has called 0 operations");
@@ -179,7 +203,7 @@ static void a_rank_whose_stream_is_late_is_named(void) {
   for (int released = 0; released < 2; released++) {
     make_comms(deadline);
     driver->pause(1);
-    for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+    for (int i = 0; i < RANKS; i++) start_sum(i, 1);
     if (released != 0) release_comms();
     /* Of a rank that was released, the others do not know. */
     const char *const late = released != 0 ? " ns" : " ns; the stream of rank 1 has not reached its operation 1";
@@ -194,17 +218,17 @@ static void a_rank_whose_stream_is_late_is_named(void) {
   end();
 }
 
-/* The deadline counts from the time when the stream reaches the operation, not from the call. */
+/* The deadline counts from the time when the stream reaches the operation, not from the call. It is a long one, because
+ * the streams have to get there within it. */
 static void deadlines_begin_when_the_stream_is_reached(void) {
+  const uint64_t from_the_call = 3 * deadline;
   begin();
-  make_comms(deadline);
-  driver->pause(0);
-  assert_comm(sum(0, 1));
-  let_pass_ns(2 * deadline);
-  assert_comm(rill_comm_validate(comms[0]));
-  driver->resume(0);
-  assert_comm(sum(1, 1));
-  assert_comm(sum(2, 1));
+  make_comms(from_the_call);
+  for (int i = 0; i < RANKS; i++) driver->pause(i);
+  for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+  let_pass_ns(from_the_call + deadline);
+  for (int i = 0; i < RANKS; i++) assert_comm(rill_comm_validate(comms[i]));
+  for (int i = 0; i < RANKS; i++) driver->resume(i);
   for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
   release_comms();
   end();
@@ -213,7 +237,7 @@ static void deadlines_begin_when_the_stream_is_reached(void) {
 static void different_counts_time_out(void) {
   begin();
   make_comms(deadline);
-  for (int i = 0; i < RANKS; i++) assert_comm(sum(i, i == 1 ? 2 : 1));
+  for (int i = 0; i < RANKS; i++) start_sum(i, i == 1 ? 2 : 1);
   for (int i = 0; i < RANKS; i++) is_reported(i, RILL_ERROR_TIMEOUT, "all_reduce");
   release_comms();
   works_again();
@@ -222,7 +246,7 @@ static void different_counts_time_out(void) {
 
 static void a_dead_rank_is_reported(void) {
   begin();
-  make_comms(60 * UINT64_C(1000000000));
+  make_comms(distant);
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
   engine->kill(1);
@@ -250,7 +274,7 @@ static void a_dead_rank_is_found_without_a_deadline(void) {
 static void an_abort_ends_operations(void) {
   begin();
   for (int watched = 0; watched < 2; watched++) {
-    make_comms(watched != 0 ? 60 * UINT64_C(1000000000) : 0);
+    make_comms(watched != 0 ? distant : 0);
     assert_comm(sum(0, 1));
     assert_comm(rill_comm_abort(comms[0]));
     assert_comm(rill_comm_abort(comms[0]));
@@ -344,7 +368,7 @@ static void a_held_stream_is_refused(void) {
 static void the_current_device_stays(void) {
   begin();
   const int before = driver->current_device();
-  make_comms(deadline);
+  make_comms(distant);
   works();
   assert_comm(rill_comm_abort(comms[0]));
   assert_int_equal(driver->current_device(), before);
@@ -392,7 +416,7 @@ static void a_thousand_communicators_leak_nothing(void) {
   const size_t before = driver->live("*");
   const unsigned rounds = scaled(1000);
   for (unsigned i = 0; i < rounds; i++) {
-    make_comms(i % 2 == 0 ? 0 : deadline);
+    make_comms(i % 2 == 0 ? 0 : distant);
     if (i % 50 == 0) works();
     release_comms();
   }
