@@ -38,8 +38,9 @@ struct ncclComm {
   int rank, device, error;
   bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
   unsigned references; /* the user's, and of bundles that are queued or run */
-  unsigned queued;     /* bundles that are queued or run, not those of graphs that were not launched */
-  uint64_t collectives, bundles, bundles_done, captured;
+  unsigned queued;     /* bundles that are queued or run */
+  unsigned in_graphs;  /* bundles that graphs and execution objects still have */
+  uint64_t collectives, bundles, bundles_done;
 };
 
 /* What one group gives one stream of one communicator. */
@@ -48,7 +49,8 @@ struct bundle {
   struct ncclComm *comm;
   void *stream;
   uint64_t number;
-  uint64_t captured, launches; /* of a node of a graph: which of its communicator's, from 1 on, and how often it ran */
+  bool captured;     /* it is a node of a graph */
+  uint64_t launches; /* how often that ran */
   struct fake_comm_op *first, **last;
 };
 
@@ -218,7 +220,7 @@ static void count_queued(struct ncclComm *comm, int change) {
 static void run_bundle(void *data, int status) {
   struct bundle *bundle = data;
   struct ncclComm *comm = bundle->comm;
-  const bool ordered = bundle->captured == 0;
+  const bool ordered = !bundle->captured;
   size_t count = 0;
   pthread_mutex_lock(&fake_comm_lock);
   for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) count++;
@@ -252,12 +254,11 @@ static void run_captured(void *data, int status) {
   copy->last = &copy->first;
   copy->comm->references++;
   count_queued(copy->comm, 1);
-  uint64_t place = 0;
   for (const struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) {
     struct fake_comm_op *again = malloc(sizeof *again);
     *again = *op;
     again->next = NULL;
-    again->number = UINT64_C(1) << 63 | bundle->captured << 40 | bundle->launches << 16 | place++;
+    again->number = UINT64_C(1) << 63 | op->number << 24 | bundle->launches;
     *copy->last = again;
     copy->last = &again->next;
   }
@@ -274,6 +275,7 @@ static void free_captured(void *data) {
     bundle->first = op->next;
     free(op);
   }
+  bundle->comm->in_graphs--;
   drop(bundle->comm);
   free(bundle);
   (void)fake_comm_leave(0);
@@ -281,14 +283,19 @@ static void free_captured(void *data) {
 
 /* True if the stream captures, and has taken the bundle. */
 static bool capture_bundle(struct bundle *bundle) {
+  struct ncclComm *comm = bundle->comm;
+  bundle->captured = true;
   pthread_mutex_lock(&fake_comm_lock);
-  bundle->captured = bundle->comm->captured + 1;
+  comm->in_graphs++;
+  comm->references++; /* that of the bundle may end at any time */
   (void)fake_comm_leave(0);
-  const int code = fake_comm_capture(bundle->stream, run_captured, free_captured, bundle);
+  const bool captures = fake_comm_capture(bundle->stream, run_captured, free_captured, bundle) == 0;
+  if (!captures) bundle->captured = false;
   pthread_mutex_lock(&fake_comm_lock);
-  if (code == 0) bundle->comm->captured++;
-  else bundle->captured = 0;
-  return fake_comm_leave(code == 0);
+  if (!captures) comm->in_graphs--;
+  drop(comm);
+  (void)fake_comm_leave(0);
+  return captures;
 }
 
 /* ---- groups ---- */
@@ -370,10 +377,12 @@ int ncclGroupEnd(void) {
 }
 
 static int submit(const char *function, struct fake_comm_op values) {
+  const int device =
+      fake_comm_device_of_stream(values.stream); /* the driver's lock is taken before that of this fake */
   int code = fake_comm_enter(function);
   if (code == 0) {
     struct ncclComm *comm = values.comm;
-    if (comm->ended || comm->device != fake_comm_device_of_stream(values.stream)) code = 4;
+    if (comm->ended || comm->device != device) code = 4;
     struct fake_comm_op *op = malloc(sizeof *op);
     *op = values;
     op->next = NULL;
@@ -545,7 +554,7 @@ static int end(struct ncclComm *comm, bool gives_up) {
   live--;
   if (++clique->finalized < ranks) return fake_comm_leave(0);
   for (int i = 0; i < ranks; i++) {
-    while (clique->members[i]->queued > 0) wait();
+    while (clique->members[i]->queued > 0 || clique->members[i]->in_graphs > 0) wait();
   }
   for (int i = 0; i < ranks; i++) {
     while (queued_on[clique->members[i]->device] > 0) wait();
