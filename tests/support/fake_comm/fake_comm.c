@@ -26,7 +26,8 @@ struct split { /* of all ranks of a clique */
 struct clique {
   struct clique *next;
   struct gpu_comm_id id;
-  int ranks, joined, finalized, left; /* finalized: destroyed or aborted by their users; left: freed */
+  int ranks, joined, dead;
+  int finalized, left; /* finalized: destroyed or aborted by the users of those that live; left: freed */
   struct meeting *meetings;
   struct split *split;       /* that waits for ranks */
   struct fake_comm_op *mail; /* sends and receives that wait for their match, oldest first */
@@ -36,7 +37,9 @@ struct clique {
 struct ncclComm {
   struct clique *clique;
   int rank, device, error;
-  bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
+  bool dead;           /* as if its process were gone */
+  bool finalized;      /* destroyed or aborted by its user: it does not die any more */
+  bool ended;          /* dead, aborted, revoked or destroyed: what runs or is queued gives up */
   unsigned references; /* the user's, and of bundles that are queued or run */
   unsigned queued;     /* bundles that are queued or run */
   unsigned in_graphs;  /* bundles that graphs and execution objects still have */
@@ -70,16 +73,6 @@ size_t fake_comm_live(void) {
   const size_t count = live;
   (void)fake_comm_leave(0);
   return count;
-}
-
-void fake_comm_kill(int rank) {
-  pthread_mutex_lock(&fake_comm_lock);
-  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
-    for (int i = 0; i < clique->ranks; i++) {
-      if (i != rank && rank < clique->ranks && clique->members[i] != NULL) clique->members[i]->error = 6;
-    }
-  }
-  (void)fake_comm_leave(0);
 }
 
 static void wait(void) { pthread_cond_wait(&fake_comm_changed, &fake_comm_lock); }
@@ -201,6 +194,37 @@ static void take_back(struct fake_comm_op *op) {
       link = &(*link)->next;
     }
   }
+}
+
+/* Takes back what a rank has posted, and what has not gone to the others yet. */
+static void forget_posted(struct clique *clique, int rank) {
+  for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
+    if (meeting->ops[rank] == NULL || meeting->ops[rank]->buffered) continue;
+    meeting->ops[rank] = NULL;
+    meeting->come--;
+  }
+  for (struct fake_comm_op **link = &clique->mail; *link != NULL;) {
+    if ((*link)->rank == rank && !(*link)->buffered) {
+      *link = (*link)->next;
+    } else {
+      link = &(*link)->next;
+    }
+  }
+}
+
+void fake_comm_kill(int rank, int error) {
+  pthread_mutex_lock(&fake_comm_lock);
+  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
+    struct ncclComm *dead = rank < clique->ranks ? clique->members[rank] : NULL;
+    if (dead == NULL || dead->dead || dead->finalized) continue;
+    dead->dead = dead->ended = true;
+    clique->dead++;
+    forget_posted(clique, rank);
+    for (int i = 0; i < clique->ranks && error != 0; i++) {
+      if (i != rank && clique->members[i] != NULL) clique->members[i]->error = error;
+    }
+  }
+  (void)fake_comm_leave(0);
 }
 
 static bool all_done(const struct fake_comm_op *const *ops, size_t count) {
@@ -552,19 +576,31 @@ static int end(struct ncclComm *comm, bool gives_up) {
   if (gives_up) comm->ended = true;
   pthread_cond_broadcast(&fake_comm_changed);
   live--;
-  if (++clique->finalized < ranks) return fake_comm_leave(0);
-  for (int i = 0; i < ranks; i++) {
-    while (clique->members[i]->queued > 0 || clique->members[i]->in_graphs > 0) wait();
+  comm->finalized = true;
+  if (comm->dead) {
+    clique->members[comm->rank] = NULL;
+    drop(comm);
+    return fake_comm_leave(0);
   }
+  if (++clique->finalized < ranks - clique->dead) return fake_comm_leave(0);
+  struct ncclComm **members = calloc((size_t)ranks, sizeof *members);
   for (int i = 0; i < ranks; i++) {
-    while (queued_on[clique->members[i]->device] > 0) wait();
-  }
-  for (int i = 0; i < ranks; i++) {
-    struct ncclComm *member = clique->members[i];
+    if (clique->members[i] == NULL || clique->members[i]->dead) continue;
+    members[i] = clique->members[i];
     clique->members[i] = NULL;
-    member->ended = true;
-    drop(member); /* the last one frees the clique, unless a graph still has an operation of a member */
   }
+  for (int i = 0; i < ranks; i++) {
+    while (members[i] != NULL && (members[i]->queued > 0 || members[i]->in_graphs > 0)) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    while (members[i] != NULL && queued_on[members[i]->device] > 0) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    if (members[i] == NULL) continue;
+    members[i]->ended = true;
+    drop(members[i]); /* the last one frees the clique */
+  }
+  free(members);
   return fake_comm_leave(0);
 }
 
