@@ -766,7 +766,8 @@ static const char *overlap_parts(struct program *p, const struct view *view, uin
 }
 
 /* The same for one count.  Of a reduce or a broadcast only the root has both buffers. */
-static const char *overlap_whole(struct program *p, const struct view *view, uint32_t ranks, const struct type *type) {
+static const char *overlap_one_count(struct program *p, const struct view *view, uint32_t ranks,
+                                     const struct type *type) {
   const size_t n = BYTES / type->size / ranks / 2, part = n * type->size, by = 1 + draw(p, part - 1);
   const uint64_t kind = draw(p, 6);
   const uint32_t root = (uint32_t)draw(p, ranks), t = type->type;
@@ -805,7 +806,8 @@ static const char *overlap(struct program *p) {
   const uint64_t own = draw(p, UINT32_MAX), after = p->random;
   if (rill_comm_equal(view->comm, RILL_NULL_COMM)) return NULL;
   p->random = own; /* the ranks need not draw equally often */
-  const char *const failure = (has_parts ? overlap_parts : overlap_whole)(p, view, view->part[view->own].ranks, type);
+  const char *const failure =
+      (has_parts ? overlap_parts : overlap_one_count)(p, view, view->part[view->own].ranks, type);
   p->random = after;
   if (failure == NULL) COMM(rill_comm_validate(view->comm));
   return failure;
