@@ -316,9 +316,32 @@ void rill__comm_come_out(struct comm *comm, bool submits) {
   pthread_mutex_unlock(&comm->lock);
 }
 
+/* Makes the last error name the operation that it ended: the oldest one in flight, or, without a deadline, the last
+ * one.
+ */
+static rill_status name_ended_operation(struct comm *comm) {
+  const struct comm_error error = rill__comm_last_error;
+  uint64_t number = atomic_load(&comm->numbered);
+  struct comm_op_text what;
+  (void)snprintf(what.text, sizeof what.text, "rank %u of %u, after its operation %llu", comm->rank, comm->ranks,
+                 (unsigned long long)number);
+  pthread_mutex_lock(&comm->lock);
+  if (comm->first != NULL) {
+    const struct comm_op *const op = &comm->first->op;
+    what = comm_describe(op);
+    number = op->number != 0 ? op->number : op->for_number;
+  }
+  pthread_mutex_unlock(&comm->lock);
+  char missing[320] = "";
+  rill__comm_name_missing(comm, number, missing, sizeof missing);
+  return rill__comm_fail_native(error.status, error.native_code, error.native_name, "%s: %.400s%.200s" COMM_HINT "%s",
+                                what.text, error.message, missing, error.hint);
+}
+
 rill_status rill__comm_poll(struct comm *comm) {
   COMM_TRY(rill__comm_go_inside(comm, false));
-  const rill_status status = comm->engine->poll != NULL ? comm->engine->poll(comm) : RILL_OK;
+  rill_status status = comm->engine->poll != NULL ? comm->engine->poll(comm) : RILL_OK;
+  if (status != RILL_OK && !comm->engine->keeps_deadlines) status = name_ended_operation(comm);
   const struct comm_error why = rill__comm_last_error;
   rill__comm_come_out(comm, false);
   if (status != RILL_OK) rill__comm_break(comm, &why, true);

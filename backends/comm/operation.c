@@ -450,16 +450,85 @@ static rill_status check_part(const struct side *side, uint32_t i, size_t size) 
   return RILL_OK;
 }
 
+/* Where a part, or several, are in memory; empty if begin is not below end. */
+struct extent {
+  uintptr_t begin, end;
+};
+
+/* Moves `cursor`, a copy of a side, past the part with rank `i`.  Returns the part, empty if there is none. */
+static struct extent next_extent(struct side *cursor, uint32_t i, size_t size) {
+  char *p = NULL;
+  size_t count = 0;
+  const bool is_one = part_with(cursor, i, size, &p, &count) && p != NULL && size != 0;
+  return is_one && count <= SIZE_MAX / 2 / size ? (struct extent){ (uintptr_t)p, (uintptr_t)p + count * size }
+                                                : (struct extent){ 0, 0 };
+}
+
+static bool extents_overlap(struct extent a, struct extent b) {
+  return a.begin < a.end && b.begin < b.end && a.begin < b.end && b.begin < a.end;
+}
+
+/* Checks the parts of a side for overflow.  Sets the extent of all, and whether they are in the order of the ranks
+ * without overlaps. */
+static rill_status measure_side(const struct side *side, uint32_t ranks, size_t size, struct extent *all,
+                                bool *in_order) {
+  struct side cursor = side != NULL ? *side : (struct side){ .peer = ranks };
+  *all = (struct extent){ 0, 0 };
+  *in_order = true;
+  for (uint32_t i = 0; i < ranks; i++) {
+    COMM_TRY(check_part(&cursor, i, size));
+    const struct extent part = next_extent(&cursor, i, size);
+    if (part.begin >= part.end) continue;
+    const bool first = all->begin >= all->end;
+    *in_order &= first || part.begin >= all->end;
+    if (first || part.begin < all->begin) all->begin = part.begin;
+    if (first || part.end > all->end) all->end = part.end;
+  }
+  return RILL_OK;
+}
+
+/* Checks that no part of `dst` overlaps one of `other`: of src, or of dst itself.  In place, a part that a rank has for
+ * itself is the same in both; an all-to-all has no such form. */
+static rill_status check_parts_apart(const struct comm *comm, const struct side *dst, const struct side *other,
+                                     size_t size) {
+  const bool same = dst == other, may_be_in_place = !same && (dst->counts == NULL || other->counts == NULL);
+  struct side to = *dst;
+  for (uint32_t i = 0; i < comm->ranks; i++) {
+    const struct extent a = next_extent(&to, i, size);
+    struct side from = *other;
+    for (uint32_t j = 0; j < comm->ranks; j++) {
+      const struct extent b = next_extent(&from, j, size);
+      const bool in_place = may_be_in_place && i == j && a.begin == b.begin;
+      if ((same && i == j) || in_place || !extents_overlap(a, b)) continue;
+      return rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
+                             "the part of rank %u of dst, %zu bytes at %p, and the part of rank %u of %s, %zu bytes at "
+                             "%p, overlap",
+                             i, (size_t)(a.end - a.begin), (void *)a.begin, j, same ? "dst" : "src",
+                             (size_t)(b.end - b.begin), (void *)b.begin);
+    }
+  }
+  return RILL_OK;
+}
+
+/* Compares parts only if what was measured leaves a doubt: the number of pairs grows with the square of the ranks. */
+static rill_status check_parts(const struct comm *comm, const struct side *dst, const struct side *src, size_t size) {
+  struct extent all_dst, all_src;
+  bool dst_in_order, src_in_order;
+  COMM_TRY(measure_side(dst, comm->ranks, size, &all_dst, &dst_in_order));
+  COMM_TRY(measure_side(src, comm->ranks, size, &all_src, &src_in_order));
+  if (!dst_in_order) COMM_TRY(check_parts_apart(comm, dst, dst, size));
+  return extents_overlap(all_dst, all_src) ? check_parts_apart(comm, dst, src, size) : RILL_OK;
+}
+
 /* Adds the parts of `dst` and `src` to this thread's group as sends and receives. */
 static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct side *src, const char *api) {
   const rill_comm handle = op.handle;
   const uint32_t ranks = op.comm->ranks, rank = op.comm->rank;
   const size_t size = op.type <= RILL_COMM_BFLOAT16 ? sizes[op.type] : 0;
+  COMM_TRY(check_parts(op.comm, dst, src, size));
   for (uint32_t i = 0; i < ranks; i++) {
     char *to = NULL, *from = NULL;
     size_t in = 0, out = 0;
-    COMM_TRY(check_part(dst, i, size));
-    COMM_TRY(check_part(src, i, size));
     const bool receives = part_with(dst, i, size, &to, &in), sends = part_with(src, i, size, &from, &out);
     if (i == rank && receives && sends) {
       COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, but receives %zu",

@@ -6,9 +6,10 @@
  *     size_t counts[RANKS], offsets[RANKS];                         // elements
  *     rill_comm_gather_v(comm, stream, all, counts, offsets, part, counts[rank], RILL_COMM_FLOAT, 0);
  *
- * If the offsets are NULL, the parts are contiguous. Each operation is a group of sends and receives, and joins an
- * open group of the caller. A count of 0 moves nothing. The peer must also pass 0; otherwise the operation fails on the
- * CPU, and on GPUs waits forever for a message that is not sent.
+ * If the offsets are NULL, the parts are contiguous. Parts of dst must not overlap each other, and parts of dst and of
+ * src must not overlap except in an in-place form: INVALID_ARGUMENT, and nothing is submitted. Each operation is a
+ * group of sends and receives, and joins an open group of the caller. A count of 0 moves nothing. The peer must also
+ * pass 0; otherwise the operation fails on the CPU, and on GPUs waits forever for a message that is not sent.
  *
  * Calls on one communicator are ordered as they arrive.
  *

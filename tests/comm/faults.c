@@ -249,9 +249,10 @@ static void a_dead_rank_is_reported(void) {
   make_comms(distant);
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
-  engine->kill(1);
-  is_reported(0, RILL_ERROR_BACKEND, "a rank has gone");
-  is_reported(2, RILL_ERROR_BACKEND, "a rank has gone");
+  engine->kill(1, 6);
+  is_reported(0, RILL_ERROR_BACKEND,
+              "all_reduce of rank 0 of 3 (operation 1): asynchronous error: a rank has gone; rank 1 has called 0");
+  is_reported(2, RILL_ERROR_BACKEND, "all_reduce of rank 2 of 3 (operation 1): asynchronous error: a rank has gone");
   assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "[6 ncclRemoteError]");
   release_comms();
   works_again();
@@ -263,8 +264,10 @@ static void a_dead_rank_is_found_without_a_deadline(void) {
   begin();
   make_comms(0);
   assert_comm(sum(0, 1));
-  engine->kill(1);
-  assert_comm_fails(rill_comm_validate(comms[0]), RILL_ERROR_BACKEND, "ncclRemoteError");
+  engine->kill(1, 6);
+  assert_comm_fails(rill_comm_validate(comms[0]), RILL_ERROR_BACKEND,
+                    "rank 0 of 3, after its operation 1: asynchronous error: a rank has gone; rank 1 has called 0 "
+                    "operations; rank 2 has called 0 operations [6 ncclRemoteError]");
   assert_ok(rill_stream_synchronize(streams[0]));
   release_comms();
   works_again();

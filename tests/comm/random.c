@@ -1,5 +1,5 @@
-/* Random programs of operations, fills and copies, over several types, streams, groups and communicators, against a
- * model.
+/* Random programs of operations, fills and copies, over several types, streams, groups, communicators and graphs, and
+ * of operations that are refused, against a model.
  *
  * All ranks make the same program from the same seed; what differs is their data, and when they come to what.  Each
  * one knows from the model what all ranks' buffers hold. */
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { BUFFERS = 6, BYTES = 384, STREAMS = 3, OPS = 150, LASTING = 4, COMMS = 6 };
+enum { BUFFERS = 6, BYTES = 384, STREAMS = 3, OPS = 150, LASTING = 4, COMMS = 6, GRAPHS = 2, CAPTURED = 3 };
 
 /* A communicator of each rank.  If it is a split by color, the colors are parts of the ranks.  A rank that joined no
  * part has the one after the last, which consists of one rank. */
@@ -21,8 +21,28 @@ struct view {
   } part[MAX_RANKS];
 };
 
+struct step {
+  const struct view *view;
+  rill_stream stream;
+  uint32_t src, dst, op, type;
+  size_t size;   /* of an element */
+  size_t count;  /* elements that fit into a buffer, or fewer */
+  uint64_t root; /* modulo the ranks of a part */
+  bool numbers;  /* the operation gets small numbers, with which it is exact (fill_numbers) */
+};
+
+/* An execution object, and what a launch of it does; exec is null if there is none. */
+struct captured {
+  rill_graph_exec exec;
+  uint32_t count, which[CAPTURED];
+  struct step steps[CAPTURED];
+};
+
 struct program {
   struct rank *r;
+  bool captures, launches; /* a step is captured: it changes no model; a launch runs it: it calls nothing */
+  rill_status refused;     /* what the calls of a step give, with this in the text; RILL_OK: they succeed */
+  const char *says;
   uint64_t random;
   struct view views[COMMS];
   rill_stream streams[STREAMS];
@@ -31,6 +51,7 @@ struct program {
   unsigned char model[MAX_RANKS][BUFFERS][BYTES];
   unsigned char *host;
   rill_event held; /* a stream waits for it, and nobody has recorded it; or null */
+  struct captured graphs[GRAPHS];
 };
 
 static uint64_t draw(struct program *p, uint64_t below) {
@@ -47,20 +68,12 @@ static rill_status take(struct program *p, uint32_t stream, uint32_t buffer) {
 
 /* ---- operations, each with what it does to the model ---- */
 
-struct step {
-  const struct view *view;
-  rill_stream stream;
-  uint32_t src, dst, op, type;
-  size_t size;   /* of an element */
-  size_t count;  /* elements that fit into a buffer, or fewer */
-  uint64_t root; /* modulo the ranks of a part */
-  bool numbers;  /* the operation gets small numbers, with which it is exact (fill_numbers) */
-};
-
 /* Calls an operation on the ranks that have one. */
-#define CALL(call)                                                   \
-  do {                                                               \
-    if (!rill_comm_equal(s->view->comm, RILL_NULL_COMM)) COMM(call); \
+#define CALL(call)                                                            \
+  do {                                                                        \
+    if (p->launches || rill_comm_equal(s->view->comm, RILL_NULL_COMM)) break; \
+    if (p->refused == RILL_OK) COMM(call);                                    \
+    else COMM_FAILS(call, p->refused, p->says);                               \
   } while (0)
 
 static uint32_t root_of(const struct step *s, const struct part *part) { return (uint32_t)(s->root % part->ranks); }
@@ -153,10 +166,10 @@ static const char *fill_numbers(struct program *p, const struct step *s) {
     for (uint32_t i = 0; i < 8 / s->size; i++) {
       encode((unsigned char *)&word + i * s->size, s->type, s->size, number_for(s, k, ranks, i));
     }
-    for (size_t i = 0; i < BYTES / 8; i++) memcpy(p->model[k][s->src] + 8 * i, &word, 8);
+    for (size_t i = 0; i < BYTES / 8 && !p->captures; i++) memcpy(p->model[k][s->src] + 8 * i, &word, 8);
     if (k == p->r->rank) own = word;
   }
-  RUN(rill_fill_async(s->stream, p->memory[s->src], &own, sizeof own, BYTES / 8));
+  if (!p->launches) RUN(rill_fill_async(s->stream, p->memory[s->src], &own, sizeof own, BYTES / 8));
   return NULL;
 }
 
@@ -199,9 +212,10 @@ static void reduce(struct program *p, const struct part *part, const struct step
   }
 }
 
-/* In a function for a step: once for each part of the communicator. */
-#define EACH_PART(part, step) \
-  for (const struct part *part = (step)->view->part; part < (step)->view->part + (step)->view->parts; part++)
+/* In a function for a step, before its change of the model: once for each part of the communicator. */
+#define EACH_PART(part, step)                                                                                         \
+  for (const struct part *part = (step)->view->part; !p->captures && part < (step)->view->part + (step)->view->parts; \
+       part++)
 
 static const char *all_reduce(struct program *p, const struct step *s) {
   CALL(rill_comm_all_reduce(s->view->comm, s->stream, p->memory[s->dst], p->memory[s->src], s->count, s->type, s->op));
@@ -368,13 +382,15 @@ static const char *all_to_all_v(struct program *p, const struct step *s) {
 
 static const char *gather_v(struct program *p, const struct step *s) {
   const uint32_t root = root_of(s, own_part(s));
-  if (s->src == s->dst) return NULL;
+  const bool in_place = s->src == s->dst;
   const struct row row = row_of(s, own_part(s), root);
-  CALL(rill_comm_gather_v(s->view->comm, s->stream, p->memory[s->dst], row.in, given(s, row.to), p->memory[s->src],
+  unsigned char *src = p->memory[s->src] + (in_place && s->view->rank == root ? row.to[root] * s->size : 0);
+  CALL(rill_comm_gather_v(s->view->comm, s->stream, p->memory[s->dst], row.in, given(s, row.to), src,
                           row.in[s->view->rank], s->type, root));
   EACH_PART(part, s) {
     const struct row of_root = row_of(s, part, root_of(s, part));
     for (uint32_t i = 0; i < part->ranks; i++) {
+      if (in_place && i == root_of(s, part)) continue;
       memcpy(dst_of(p, part, root_of(s, part), s) + of_root.to[i] * s->size, src_of(p, part, i, s),
              of_root.in[i] * s->size);
     }
@@ -384,13 +400,15 @@ static const char *gather_v(struct program *p, const struct step *s) {
 
 static const char *scatter_v(struct program *p, const struct step *s) {
   const uint32_t root = root_of(s, own_part(s));
-  if (s->src == s->dst) return NULL;
+  const bool in_place = s->src == s->dst;
   const struct row row = row_of(s, own_part(s), root);
-  CALL(rill_comm_scatter_v(s->view->comm, s->stream, p->memory[s->dst], row.out[s->view->rank], p->memory[s->src],
-                           row.out, given(s, row.from), s->type, root));
+  unsigned char *dst = p->memory[s->dst] + (in_place && s->view->rank == root ? row.from[root] * s->size : 0);
+  CALL(rill_comm_scatter_v(s->view->comm, s->stream, dst, row.out[s->view->rank], p->memory[s->src], row.out,
+                           given(s, row.from), s->type, root));
   EACH_PART(part, s) {
     const struct row of_root = row_of(s, part, root_of(s, part));
     for (uint32_t i = 0; i < part->ranks; i++) {
+      if (in_place && i == root_of(s, part)) continue;
       memcpy(dst_of(p, part, i, s), src_of(p, part, root_of(s, part), s) + of_root.from[i] * s->size,
              of_root.out[i] * s->size);
     }
@@ -410,20 +428,20 @@ static uint64_t pattern_of(const struct step *s, uint32_t rank) {
 
 static const char *fill(struct program *p, const struct step *s) {
   const size_t words = s->count * s->size / 8;
-  for (uint32_t k = 0; k < p->r->ranks; k++) {
+  for (uint32_t k = 0; k < p->r->ranks && !p->captures; k++) {
     const uint64_t value = pattern_of(s, k);
     for (size_t i = 0; i < words; i++) memcpy(p->model[k][s->dst] + 8 * i, &value, 8);
   }
   const uint64_t own = pattern_of(s, p->r->rank);
-  RUN(rill_fill_async(s->stream, p->memory[s->dst], &own, sizeof own, words));
+  if (!p->launches) RUN(rill_fill_async(s->stream, p->memory[s->dst], &own, sizeof own, words));
   return NULL;
 }
 
 static const char *copy(struct program *p, const struct step *s) {
   const size_t bytes = s->count * s->size;
   if (s->src == s->dst) return NULL;
-  RUN(rill_copy_async(s->stream, p->memory[s->dst], p->memory[s->src], bytes));
-  for (uint32_t k = 0; k < p->r->ranks; k++) memcpy(p->model[k][s->dst], p->model[k][s->src], bytes);
+  if (!p->launches) RUN(rill_copy_async(s->stream, p->memory[s->dst], p->memory[s->src], bytes));
+  for (uint32_t k = 0; k < p->r->ranks && !p->captures; k++) memcpy(p->model[k][s->dst], p->model[k][s->src], bytes);
   return NULL;
 }
 
@@ -532,15 +550,279 @@ static const char *query(const struct view *view) {
   return NULL;
 }
 
+static const char *run_operation(struct program *p, const struct step *s, uint32_t which) {
+  const char *const failure = s->numbers ? fill_numbers(p, s) : NULL;
+  return failure != NULL ? failure : (which < OPERATIONS ? operations[which] : others[which - OPERATIONS])(p, s);
+}
+
+/* ---- graphs ---- */
+
+/* Launches after all work of all streams, and before all later work.  NCCL would order what uses one communicator by
+ * itself, but the stand-in does not order a graph with operations of another stream. */
+static const char *launch(struct program *p, const struct captured *graph, uint32_t stream) {
+  for (uint32_t i = 0; i < STREAMS; i++) {
+    if (i != stream) RUN(rill_stream_wait_stream(p->streams[stream], p->streams[i]));
+  }
+  RUN(rill_graph_launch(graph->exec, p->streams[stream]));
+  for (uint32_t i = 0; i < STREAMS; i++) {
+    if (i != stream) RUN(rill_stream_wait_stream(p->streams[i], p->streams[stream]));
+  }
+  for (uint32_t b = 0; b < BUFFERS; b++) p->used_on[b] = stream;
+  const char *failure = NULL;
+  p->launches = true;
+  for (uint32_t i = 0; i < graph->count && failure == NULL; i++) {
+    failure = run_operation(p, &graph->steps[i], graph->which[i]);
+  }
+  p->launches = false;
+  return failure;
+}
+
+static const char *end_capture(rill_stream stream, struct captured *graph) {
+  rill_graph captured;
+  RUN(rill_stream_capture_end(stream, &captured));
+  RUN(rill_graph_instantiate(captured, &graph->exec));
+  RUN(rill_graph_release(captured));
+  return NULL;
+}
+
+/* One after the other on two streams, the first of them a fill: a rank may have no operation. */
+static const char *capture(struct program *p, struct captured *graph) {
+  const uint32_t origin = (uint32_t)draw(p, STREAMS), other = (uint32_t)draw(p, STREAMS);
+  uint32_t last = origin;
+  const char *failure = NULL;
+  graph->count = 2 + (uint32_t)draw(p, CAPTURED - 1);
+  RUN(rill_stream_capture_begin(p->streams[origin], RILL_CAPTURE_THREAD));
+  p->captures = true;
+  for (uint32_t i = 0; i < graph->count && failure == NULL; i++) {
+    const uint32_t stream = i > 0 && draw(p, 2) == 0 ? other : origin;
+    graph->which[i] = i == 0 ? OPERATIONS : (uint32_t)draw(p, ALL);
+    graph->steps[i] = draw_step(p, stream, graph->which[i]);
+    if (stream != last) RUN(rill_stream_wait_stream(p->streams[stream], p->streams[last]));
+    last = stream;
+    failure = run_operation(p, &graph->steps[i], graph->which[i]);
+  }
+  p->captures = false;
+  if (failure != NULL) return failure;
+  if (last != origin) RUN(rill_stream_wait_stream(p->streams[origin], p->streams[last]));
+  return end_capture(p->streams[origin], graph);
+}
+
+/* Operations with both buffers on each rank, or with none, whose counts are not 0. */
+static const struct {
+  step_fn run;
+  const char *name;
+  bool divides; /* the count by the ranks */
+} refusable[] = {
+  { all_reduce, "all_reduce", false }, { reduce_to_root, "reduce", false },        { broadcast, "broadcast", false },
+  { all_gather, "all_gather", true },  { reduce_scatter, "reduce_scatter", true }, { all_to_all, "all_to_all", true },
+  { barrier, "barrier", false }
+};
+
+/* The capture of an operation is refused: on the CPU, and on a GPU on a stream that the engine has not used before.  A
+ * group with it is refused as a whole.  The capture goes on without it. */
+static const char *capture_refused(struct program *p) {
+  const uint32_t origin = (uint32_t)draw(p, STREAMS), which = (uint32_t)draw(p, sizeof refusable / sizeof *refusable);
+  const bool grouped = draw(p, 2) == 0;
+  struct captured graph = { .count = 2, .which = { OPERATIONS, OPERATIONS } };
+  rill_stream stream; /* a new one: of the CPU, operations hold the others */
+  RUN(rill_stream_create(p->r->device, NULL, &stream));
+  struct step s = draw_step(p, origin, which);
+  char says[120], of[80];
+  s.stream = stream;
+  s.count = MAX_RANKS + draw(p, BYTES / 8 - MAX_RANKS);
+  s.dst = (s.src + 1) % BUFFERS;
+  if (grouped) s.view = &p->views[0];
+  const uint32_t ranks = own_part(&s)->ranks;
+  const size_t bytes = refusable[which].run == barrier ? 0 : s.count / (refusable[which].divides ? ranks : 1) * s.size;
+  (void)snprintf(says, sizeof says, "%zu bytes: its stream is capturing, and a graph of the CPU cannot", bytes);
+  (void)snprintf(of, sizeof of, ": %s of rank %u of %u (operation ", refusable[which].name, s.view->rank, ranks);
+  const rill_status status = on_cpu() ? RILL_ERROR_UNSUPPORTED : RILL_ERROR_CAPTURE_ACTIVE;
+  p->says = on_cpu() ? says : "capturing";
+  RUN(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  p->captures = true;
+  for (uint32_t i = 0; i < graph.count; i++) {
+    graph.steps[i] = draw_step(p, origin, OPERATIONS);
+    graph.steps[i].stream = stream;
+    const char *failure = fill(p, &graph.steps[i]);
+    if (failure != NULL) return failure;
+    if (i > 0) continue;
+    if (grouped) { /* after one that could start */
+      COMM(rill_comm_group_begin());
+      COMM(rill_comm_barrier(p->r->comm, p->streams[(origin + 1) % STREAMS]));
+    }
+    p->refused = grouped ? RILL_OK : status;
+    failure = refusable[which].run(p, &s);
+    p->refused = RILL_OK;
+    if (failure != NULL) return failure;
+    if (grouped) COMM_FAILS(rill_comm_group_end(), status, p->says);
+    if (rill_comm_equal(s.view->comm, RILL_NULL_COMM)) continue;
+    REQUIRE(!on_cpu() || strstr(rill_comm_last_error_text(), of) != NULL);
+    COMM(rill_comm_validate(s.view->comm));
+  }
+  p->captures = false;
+  const char *failure = end_capture(stream, &graph);
+  if (failure == NULL) failure = launch(p, &graph, origin);
+  RUN(rill_stream_release(stream));
+  RUN(rill_graph_exec_release(graph.exec));
+  return failure;
+}
+
+static const char *run_alone(struct program *p) {
+  const uint32_t stream = (uint32_t)draw(p, STREAMS), which = (uint32_t)draw(p, ALL);
+  const struct step s = draw_step(p, stream, which);
+  RUN(take(p, stream, s.src));
+  RUN(take(p, stream, s.dst));
+  return run_operation(p, &s, which);
+}
+
+/* Captures and launches, with other operations in between, or launches an older graph again. */
+static const char *run_graph(struct program *p) {
+  struct captured *const graph = &p->graphs[draw(p, GRAPHS)];
+  if (on_cpu() || draw(p, 4) == 0) return capture_refused(p);
+  const char *failure = NULL;
+  if (graph->exec.id == 0 || draw(p, 2) == 0) {
+    RUN(rill_graph_exec_release(graph->exec));
+    graph->exec = RILL_NULL_GRAPH_EXEC;
+    failure = capture(p, graph);
+  }
+  const uint64_t launches = 1 + draw(p, 3);
+  for (uint64_t i = 0; i < launches && failure == NULL; i++) {
+    failure = launch(p, graph, (uint32_t)draw(p, STREAMS));
+    if (failure == NULL && draw(p, 2) == 0) failure = run_alone(p);
+  }
+  return failure;
+}
+
+/* ---- overlaps ---- */
+
+struct range {
+  const unsigned char *p;
+  size_t bytes;
+};
+static bool ranges_overlap(struct range a, struct range b) {
+  return a.bytes > 0 && b.bytes > 0 && a.p < b.p + b.bytes && b.p < a.p + a.bytes;
+}
+
+/* The text for the first parts that overlap, in the order of the ranks. */
+static void say_parts(char *says, size_t size, const struct range *to, const struct range *from, uint32_t ranks) {
+  const bool same = to == from;
+  for (uint32_t i = 0; i < ranks; i++) {
+    for (uint32_t j = 0; j < ranks; j++) {
+      if ((same && i == j) || !ranges_overlap(to[i], from[j])) continue;
+      (void)snprintf(says, size,
+                     "the part of rank %u of dst, %zu bytes at %p, and the part of rank %u of %s, %zu bytes at %p, "
+                     "overlap",
+                     i, to[i].bytes, (const void *)to[i].p, j, same ? "dst" : "src", from[j].bytes,
+                     (const void *)from[j].p);
+      return;
+    }
+  }
+}
+
+/* Makes a call that is refused with `says`: in half of the cases in a group after a message that could start, which is
+ * refused with it. */
+#define REFUSED(call)                                                                              \
+  do {                                                                                             \
+    const bool grouped_ = draw(p, 2) == 0;                                                         \
+    if (grouped_) COMM(rill_comm_group_begin());                                                   \
+    if (grouped_) COMM(rill_comm_send(view->comm, p->streams[0], p->host, 1, RILL_COMM_INT64, 0)); \
+    COMM_FAILS(call, RILL_ERROR_INVALID_ARGUMENT, says);                                           \
+    if (grouped_) COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, says);            \
+  } while (0)
+
+/* An operation with counts per rank whose buffers overlap.  Of a gather or a scatter only the root is refused, and only
+ * it makes the call. */
+static const char *overlap_parts(struct program *p, const struct view *view, uint32_t ranks, const struct type *type) {
+  const size_t n = BYTES / type->size / ranks / 2, by = 1 + draw(p, n * ranks - 1);
+  const uint64_t kind = draw(p, 4);
+  const uint32_t root = (uint32_t)draw(p, ranks);
+  unsigned char *const base = p->memory[draw(p, BUFFERS)], *const moved = base + by * type->size;
+  size_t counts[MAX_RANKS], offsets[MAX_RANKS];
+  struct range to[MAX_RANKS] = { { NULL, 0 } }, from[MAX_RANKS] = { { NULL, 0 } };
+  char says[240] = "";
+  for (uint32_t i = 0; i < ranks; i++) {
+    counts[i] = n;
+    offsets[i] = (kind == 3 ? 0 : ranks - 1 - i) * n;
+    to[i] = (struct range){ (kind == 2 ? moved : base) + offsets[i] * type->size, n * type->size };
+    from[i] = (struct range){ (kind == 2 ? base : moved) + offsets[i] * type->size, n * type->size };
+  }
+  const rill_comm comm = view->comm;
+  const rill_stream stream = p->streams[0];
+  if (kind == 0) {
+    say_parts(says, sizeof says, to, from, ranks);
+    REFUSED(rill_comm_all_to_all_v(comm, stream, base, counts, offsets, moved, counts, offsets, type->type));
+  } else if (kind == 3 && ranks > 1) { /* all parts of dst are one */
+    say_parts(says, sizeof says, to, to, ranks);
+    REFUSED(rill_comm_all_to_all_v(comm, stream, base, counts, offsets, p->host, counts, NULL, type->type));
+  } else if (kind < 3 && view->rank == root && by % n != 0) { /* its own part is a little after where it may be */
+    unsigned char *const own = base + (offsets[root] + by % n) * type->size;
+    struct range one[MAX_RANKS] = { { NULL, 0 } };
+    one[root] = (struct range){ own, n * type->size };
+    say_parts(says, sizeof says, kind == 1 ? to : one, kind == 1 ? one : from, ranks);
+    if (kind == 1) REFUSED(rill_comm_gather_v(comm, stream, base, counts, offsets, own, n, type->type, root));
+    else REFUSED(rill_comm_scatter_v(comm, stream, own, n, base, counts, offsets, type->type, root));
+  }
+  return NULL;
+}
+
+/* The same for one count.  Of a reduce or a broadcast only the root has both buffers. */
+static const char *overlap_one_count(struct program *p, const struct view *view, uint32_t ranks,
+                                     const struct type *type) {
+  const size_t n = BYTES / type->size / ranks / 2, part = n * type->size, by = 1 + draw(p, part - 1);
+  const uint64_t kind = draw(p, 6);
+  const uint32_t root = (uint32_t)draw(p, ranks), t = type->type;
+  const bool swaps = draw(p, 2) == 0;
+  unsigned char *const base = p->memory[draw(p, BUFFERS)];
+  unsigned char *dst = base, *src = base + by;
+  size_t to = part, from = part;
+  if (kind == 1 || kind == 3) to *= ranks;
+  if (kind == 2 || kind == 3) from *= ranks;
+  if (kind == 1) src = base + part * view->rank + by;
+  if (kind == 2) dst = base + part * view->rank + by, src = base;
+  if (swaps && kind != 1 && kind != 2) dst = src, src = base;
+  char says[200];
+  (void)snprintf(says, sizeof says, "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap", to, (void *)dst, from,
+                 (void *)src);
+  const rill_comm comm = view->comm;
+  const rill_stream stream = p->streams[0];
+  switch (kind) {
+    case 0: REFUSED(rill_comm_all_reduce(comm, stream, dst, src, n, t, RILL_COMM_MAX)); break;
+    case 1: REFUSED(rill_comm_all_gather(comm, stream, dst, src, n, t)); break;
+    case 2: REFUSED(rill_comm_reduce_scatter(comm, stream, dst, src, n, t, RILL_COMM_MAX)); break;
+    case 3: REFUSED(rill_comm_all_to_all(comm, stream, dst, src, n, t)); break;
+    default:
+      if (view->rank != root) break;
+      if (kind == 4) REFUSED(rill_comm_reduce(comm, stream, dst, src, n, t, RILL_COMM_MAX, root));
+      else REFUSED(rill_comm_broadcast(comm, stream, dst, src, n, t, root));
+  }
+  return NULL;
+}
+
+/* Buffers that overlap are refused, with their places in the text, and nothing starts. */
+static const char *overlap(struct program *p) {
+  const struct view *const view = &p->views[draw(p, COMMS)];
+  const struct type *const type = &types[draw(p, TYPE_COUNT)];
+  const bool has_parts = draw(p, 2) == 0;
+  const uint64_t own = draw(p, UINT32_MAX), after = p->random;
+  if (rill_comm_equal(view->comm, RILL_NULL_COMM)) return NULL;
+  p->random = own; /* the ranks need not draw equally often */
+  const char *const failure =
+      (has_parts ? overlap_parts : overlap_one_count)(p, view, view->part[view->own].ranks, type);
+  p->random = after;
+  if (failure == NULL) COMM(rill_comm_validate(view->comm));
+  return failure;
+}
+
 static const char *run_step(struct program *p) {
   if (draw(p, 6) == 0) return run_group(p);
+  if (draw(p, 10) == 0) return overlap(p);
+  if (draw(p, 10) == 0) return run_graph(p);
   const uint32_t stream = (uint32_t)draw(p, STREAMS), which = (uint32_t)draw(p, ALL);
   const struct step s = draw_step(p, stream, which);
   const uint64_t extra = draw(p, 12), when = draw(p, p->r->ranks);
   RUN(take(p, stream, s.src));
   RUN(take(p, stream, s.dst));
-  const char *failure = s.numbers ? fill_numbers(p, &s) : NULL;
-  if (failure == NULL) failure = (which < OPERATIONS ? operations[which] : others[which - OPERATIONS])(p, &s);
+  const char *failure = run_operation(p, &s, which);
   if (failure == NULL && extra == 4) failure = query(s.view);
   if (failure == NULL && extra == 0) failure = hold(p, stream);
   if (failure == NULL && extra <= 2) failure = let_go(p);
@@ -605,6 +887,10 @@ static const char *run_program(struct program *p, uint64_t seed) {
   if (failure == NULL) failure = split(p, &p->views[2], &p->views[LASTING + 1]);
   for (int i = 0; i < OPS && failure == NULL; i++) failure = run_step(p);
   if (failure == NULL) failure = let_go(p);
+  for (uint32_t i = 0; i < GRAPHS; i++) { /* launches that still run complete, before the communicators */
+    RUN(rill_graph_exec_release(p->graphs[i].exec));
+    p->graphs[i].exec = RILL_NULL_GRAPH_EXEC;
+  }
   for (uint32_t i = LASTING; i < COMMS && failure == NULL; i++) COMM(rill_comm_release(p->views[i].comm));
   return failure != NULL ? failure : compare(p);
 }
@@ -638,7 +924,10 @@ static const char *run_programs(struct rank *r) {
     const char *const failure = make_view(p, i);
     if (failure != NULL) return failure;
   }
-  for (int i = 0; i < STREAMS; i++) RUN(rill_stream_create(r->device, NULL, &p->streams[i]));
+  for (int i = 0; i < STREAMS; i++) {
+    RUN(rill_stream_create(r->device, NULL, &p->streams[i]));
+    COMM(rill_comm_barrier(r->comm, p->streams[i])); /* captures need streams that the engine has used */
+  }
   for (int i = 0; i < BUFFERS; i++) RUN(rill_alloc(r->device, BYTES, RILL_MEMORY_DEVICE, (void **)&p->memory[i]));
   RUN(rill_alloc(r->device, BYTES, RILL_MEMORY_PINNED, (void **)&p->host));
   const char *failure = NULL;

@@ -24,8 +24,10 @@ struct rill_fake_comm {
   uint64_t (*calls)(const char *function);
   /* Communicators that were neither destroyed nor aborted. */
   size_t (*live)(void);
-  /* The process of this rank has died, as far as the others know: an asynchronous error. */
-  void (*kill)(int rank);
+  /* The process of this rank dies, in all communicators: its operations never complete for the others, and what it
+   * calls from now on, but to destroy its communicators, has no effect on them.  `error`: the asynchronous error with
+   * which the others learn of it, as over a network; 0: they do not, as between the GPUs of one machine. */
+  void (*kill)(int rank, int error);
 };
 
 #define RILL_FAKE_COMM_SYMBOL "rill_fake_comm_control"

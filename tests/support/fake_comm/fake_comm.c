@@ -26,7 +26,8 @@ struct split { /* of all ranks of a clique */
 struct clique {
   struct clique *next;
   struct gpu_comm_id id;
-  int ranks, joined, finalized, left; /* finalized: destroyed or aborted by their users; left: freed */
+  int ranks, joined, dead;
+  int finalized, left; /* finalized: destroyed or aborted by the users of those that live; left: freed */
   struct meeting *meetings;
   struct split *split;       /* that waits for ranks */
   struct fake_comm_op *mail; /* sends and receives that wait for their match, oldest first */
@@ -36,10 +37,13 @@ struct clique {
 struct ncclComm {
   struct clique *clique;
   int rank, device, error;
-  bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
+  bool dead;           /* as if its process were gone */
+  bool finalized;      /* destroyed or aborted by its user: it does not die any more */
+  bool ended;          /* dead, aborted, revoked or destroyed: what runs or is queued gives up */
   unsigned references; /* the user's, and of bundles that are queued or run */
-  unsigned queued;     /* bundles that are queued or run, not those of graphs that were not launched */
-  uint64_t collectives, bundles, bundles_done, captured;
+  unsigned queued;     /* bundles that are queued or run */
+  unsigned in_graphs;  /* bundles that graphs and execution objects still have */
+  uint64_t collectives, bundles, bundles_done;
 };
 
 /* What one group gives one stream of one communicator. */
@@ -48,7 +52,8 @@ struct bundle {
   struct ncclComm *comm;
   void *stream;
   uint64_t number;
-  uint64_t captured, launches; /* of a node of a graph: which of its communicator's, from 1 on, and how often it ran */
+  bool captured;     /* it is a node of a graph */
+  uint64_t launches; /* how often that ran */
   struct fake_comm_op *first, **last;
 };
 
@@ -68,16 +73,6 @@ size_t fake_comm_live(void) {
   const size_t count = live;
   (void)fake_comm_leave(0);
   return count;
-}
-
-void fake_comm_kill(int rank) {
-  pthread_mutex_lock(&fake_comm_lock);
-  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
-    for (int i = 0; i < clique->ranks; i++) {
-      if (i != rank && rank < clique->ranks && clique->members[i] != NULL) clique->members[i]->error = 6;
-    }
-  }
-  (void)fake_comm_leave(0);
 }
 
 static void wait(void) { pthread_cond_wait(&fake_comm_changed, &fake_comm_lock); }
@@ -201,6 +196,37 @@ static void take_back(struct fake_comm_op *op) {
   }
 }
 
+/* Takes back what a rank has posted, and what has not gone to the others yet. */
+static void forget_posted(struct clique *clique, int rank) {
+  for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
+    if (meeting->ops[rank] == NULL || meeting->ops[rank]->buffered) continue;
+    meeting->ops[rank] = NULL;
+    meeting->come--;
+  }
+  for (struct fake_comm_op **link = &clique->mail; *link != NULL;) {
+    if ((*link)->rank == rank && !(*link)->buffered) {
+      *link = (*link)->next;
+    } else {
+      link = &(*link)->next;
+    }
+  }
+}
+
+void fake_comm_kill(int rank, int error) {
+  pthread_mutex_lock(&fake_comm_lock);
+  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
+    struct ncclComm *dead = rank < clique->ranks ? clique->members[rank] : NULL;
+    if (dead == NULL || dead->dead || dead->finalized) continue;
+    dead->dead = dead->ended = true;
+    clique->dead++;
+    forget_posted(clique, rank);
+    for (int i = 0; i < clique->ranks && error != 0; i++) {
+      if (i != rank && clique->members[i] != NULL) clique->members[i]->error = error;
+    }
+  }
+  (void)fake_comm_leave(0);
+}
+
 static bool all_done(const struct fake_comm_op *const *ops, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!ops[i]->done) return false;
@@ -218,7 +244,7 @@ static void count_queued(struct ncclComm *comm, int change) {
 static void run_bundle(void *data, int status) {
   struct bundle *bundle = data;
   struct ncclComm *comm = bundle->comm;
-  const bool ordered = bundle->captured == 0;
+  const bool ordered = !bundle->captured;
   size_t count = 0;
   pthread_mutex_lock(&fake_comm_lock);
   for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) count++;
@@ -252,12 +278,11 @@ static void run_captured(void *data, int status) {
   copy->last = &copy->first;
   copy->comm->references++;
   count_queued(copy->comm, 1);
-  uint64_t place = 0;
   for (const struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) {
     struct fake_comm_op *again = malloc(sizeof *again);
     *again = *op;
     again->next = NULL;
-    again->number = UINT64_C(1) << 63 | bundle->captured << 40 | bundle->launches << 16 | place++;
+    again->number = UINT64_C(1) << 63 | op->number << 24 | bundle->launches;
     *copy->last = again;
     copy->last = &again->next;
   }
@@ -274,6 +299,7 @@ static void free_captured(void *data) {
     bundle->first = op->next;
     free(op);
   }
+  bundle->comm->in_graphs--;
   drop(bundle->comm);
   free(bundle);
   (void)fake_comm_leave(0);
@@ -281,14 +307,19 @@ static void free_captured(void *data) {
 
 /* True if the stream captures, and has taken the bundle. */
 static bool capture_bundle(struct bundle *bundle) {
+  struct ncclComm *comm = bundle->comm;
+  bundle->captured = true;
   pthread_mutex_lock(&fake_comm_lock);
-  bundle->captured = bundle->comm->captured + 1;
+  comm->in_graphs++;
+  comm->references++; /* that of the bundle may end at any time */
   (void)fake_comm_leave(0);
-  const int code = fake_comm_capture(bundle->stream, run_captured, free_captured, bundle);
+  const bool captures = fake_comm_capture(bundle->stream, run_captured, free_captured, bundle) == 0;
+  if (!captures) bundle->captured = false;
   pthread_mutex_lock(&fake_comm_lock);
-  if (code == 0) bundle->comm->captured++;
-  else bundle->captured = 0;
-  return fake_comm_leave(code == 0);
+  if (!captures) comm->in_graphs--;
+  drop(comm);
+  (void)fake_comm_leave(0);
+  return captures;
 }
 
 /* ---- groups ---- */
@@ -370,10 +401,12 @@ int ncclGroupEnd(void) {
 }
 
 static int submit(const char *function, struct fake_comm_op values) {
+  const int device =
+      fake_comm_device_of_stream(values.stream); /* the driver's lock is taken before that of this fake */
   int code = fake_comm_enter(function);
   if (code == 0) {
     struct ncclComm *comm = values.comm;
-    if (comm->ended || comm->device != fake_comm_device_of_stream(values.stream)) code = 4;
+    if (comm->ended || comm->device != device) code = 4;
     struct fake_comm_op *op = malloc(sizeof *op);
     *op = values;
     op->next = NULL;
@@ -543,19 +576,31 @@ static int end(struct ncclComm *comm, bool gives_up) {
   if (gives_up) comm->ended = true;
   pthread_cond_broadcast(&fake_comm_changed);
   live--;
-  if (++clique->finalized < ranks) return fake_comm_leave(0);
-  for (int i = 0; i < ranks; i++) {
-    while (clique->members[i]->queued > 0) wait();
+  comm->finalized = true;
+  if (comm->dead) {
+    clique->members[comm->rank] = NULL;
+    drop(comm);
+    return fake_comm_leave(0);
   }
+  if (++clique->finalized < ranks - clique->dead) return fake_comm_leave(0);
+  struct ncclComm **members = calloc((size_t)ranks, sizeof *members);
   for (int i = 0; i < ranks; i++) {
-    while (queued_on[clique->members[i]->device] > 0) wait();
-  }
-  for (int i = 0; i < ranks; i++) {
-    struct ncclComm *member = clique->members[i];
+    if (clique->members[i] == NULL || clique->members[i]->dead) continue;
+    members[i] = clique->members[i];
     clique->members[i] = NULL;
-    member->ended = true;
-    drop(member); /* the last one frees the clique, unless a graph still has an operation of a member */
   }
+  for (int i = 0; i < ranks; i++) {
+    while (members[i] != NULL && (members[i]->queued > 0 || members[i]->in_graphs > 0)) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    while (members[i] != NULL && queued_on[members[i]->device] > 0) wait();
+  }
+  for (int i = 0; i < ranks; i++) {
+    if (members[i] == NULL) continue;
+    members[i]->ended = true;
+    drop(members[i]); /* the last one frees the clique */
+  }
+  free(members);
   return fake_comm_leave(0);
 }
 

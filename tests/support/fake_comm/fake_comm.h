@@ -43,9 +43,9 @@ extern pthread_mutex_t fake_comm_lock;
 extern pthread_cond_t fake_comm_changed;
 int fake_comm_enter(const char *function); /* takes the lock, or gives what the call is to fail with */
 int fake_comm_leave(int code);
-bool fake_comm_blocks(void);   /* under the lock */
-size_t fake_comm_live(void);   /* life.c */
-void fake_comm_kill(int rank); /* life.c */
+bool fake_comm_blocks(void); /* under the lock */
+size_t fake_comm_live(void);
+void fake_comm_kill(int rank, int error);
 
 /* Services of the fake driver (fake_control.h). */
 int fake_comm_current_device(void);
