@@ -320,8 +320,9 @@ static uint64_t blocked_by(const struct rill__trace_item *item) {
   return points && rill__arrow_stream(item->arrow) != 0 ? item->arrow : 0;
 }
 
-/* Lists the operations of a track from its first one, up to one that is blocked.  Only the thread that harvests the
- * track removes operations, so those that are in the track now stay linked without the lock. */
+/* Lists the operations of a track from its first one, up to a note or one that is blocked, so that the last one in the
+ * list ends last.  Only the thread that harvests the track removes operations, so those that are in the track now stay
+ * linked without the lock. */
 static size_t list_items(struct track *track, struct rill__trace_item *items[BATCH]) {
   size_t count = 0;
   pthread_mutex_lock(&tracks_lock);
@@ -330,6 +331,7 @@ static size_t list_items(struct track *track, struct rill__trace_item *items[BAT
   pthread_mutex_unlock(&tracks_lock);
   while (count < there && blocked_by(item) == 0) {
     items[count++] = item;
+    if (item->kind == RILL__OBSERVED_NOTE) break; /* it may end after operations that follow it */
     if (count < there)
       rill__trace_item_cache(item = item->next); /* a thread may be linking another operation to the last one */
   }

@@ -12,7 +12,8 @@
  *   makes core submit other work.
  * - Only the thread that has set a track's `harvested` queries the events of the operations in it and removes
  *   operations; all threads append.
- * - The operations of a track become complete in their order, since they are of one stream.
+ * - The operations of a track become complete in their order, since they are of one stream; only a note ends after the
+ *   operations that it contains.
  * - A wait is written after the record at which its arrow begins, which was added to its track before the wait, so no
  *   two tracks block each other.
  * - A track is not freed while a call is between the begin and the end of an operation in it (`users`).
