@@ -402,9 +402,9 @@ enum rill__call {
         ? rill__trace(&(object)->base, #table "." #slot, NULL)                                            \
         : (void)0),                                                                                       \
    RILL__SLOT(object, table, slot)(__VA_ARGS__))
-#define RILL__SLOT(object, table, slot)                                                    \
-  (RILL_ASSERT(!rill__has_lock(RILL__LOCK_CLAIMS | RILL__LOCK_REGISTRY | RILL__LOCK_HELD), \
-               "a backend is called without core's locks: it may wait for the device"),    \
+#define RILL__SLOT(object, table, slot)                                                                   \
+  (RILL_ASSERT(!rill__has_lock(RILL__LOCK_CLAIMS | RILL__LOCK_REGISTRY | RILL__LOCK_HELD),                \
+               "core holds none of these locks while it calls a backend, which may wait for the device"), \
    (object)->base.device->backend->table->slot)
 
 enum { RILL__CALLS_TRACED = 1, RILL__CALLS_FAULTED = 2 };

@@ -73,7 +73,6 @@ static bool is_over(const struct event_query *query, gpu_stream_handle *stream) 
 
 bool gpu_event_is_over(struct rill__event *event) {
   gpu_stream_handle stream;
-  if (!GPU_EVENTS_ACCESS_STREAMS) return false;
   const struct event_query query = query_of(event);
   return is_over(&query, &stream);
 }

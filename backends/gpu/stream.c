@@ -301,7 +301,7 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
   }
   gpu_result result = GPU_SUCCESS;
   const int access = GPU_EVENTS_ACCESS_STREAMS ? gpu_access_begin() : -1;
-  if (native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {
+  if (!GPU_EVENTS_ACCESS_STREAMS || native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {
     GPU_RUN(result, device, part->inside, stream_wait_event, (part->native, gpu_event_of(event)->native, native_flags));
   }
   if (GPU_EVENTS_ACCESS_STREAMS) gpu_access_end(access);

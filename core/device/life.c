@@ -95,11 +95,10 @@ rill_status rill__device_activate(struct rill__device *device) {
   return status;
 }
 
-rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b) {
-  RILL_REQUIRE(a->device->backend == b->device->backend, RILL_ERROR_WRONG_BACKEND,
-               "%s belongs to %s, but %s to %s" RILL_HINT "order work across backends with host waits",
-               rill__name_of(a).text, a->device->name, rill__name_of(b).text, b->device->name);
-  return RILL_OK;
+rill_status rill__fail_other_backend(const struct rill__object *a, const struct rill__object *b) {
+  return rill__fail(RILL_ERROR_WRONG_BACKEND,
+                    "%s belongs to %s, but %s to %s" RILL_HINT "order work across backends with host waits",
+                    rill__name_of(a).text, a->device->name, rill__name_of(b).text, b->device->name);
 }
 
 rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) {

@@ -21,8 +21,12 @@ extern void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 extern bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
 /* Refuse objects of two backends, or of two devices. */
-rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);
+rill_status rill__fail_other_backend(const struct rill__object *a, const struct rill__object *b) __attribute__((cold));
 rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) __attribute__((cold));
+
+static inline rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b) {
+  return RILL__LIKELY(a->device->backend == b->device->backend) ? RILL_OK : rill__fail_other_backend(a, b);
+}
 
 static inline rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b) {
   return RILL__LIKELY(a->device == b->device) ? RILL_OK : rill__fail_other_device(a, b);

@@ -197,12 +197,12 @@ static rill_status check_node(struct rill__graph_exec *exec, const struct rill__
                node->index, open, name, close, old->launch.kernel->name, new->launch.kernel->name);
   *reason = RILL_UPDATE_EDGES;
   RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u%s%s%s comes after %u nodes, but the graph's node after %u", node->index, open, name, close,
+               "node %u%s%s%s depends on %u nodes, but the graph's node on %u", node->index, open, name, close,
                step->after_count, node->after_count);
   for (uint32_t i = 0; i < step->after_count; i++) seen[step->after[i]] = node->index + 1;
   for (uint32_t i = 0; i < node->after_count; i++) {
     RILL_REQUIRE(seen[core->step_of[node->after[i]]] == node->index + 1, RILL_ERROR_INVALID_ARGUMENT,
-                 "node %u%s%s%s does not come after node %u, but the graph's node does", node->index, open, name, close,
+                 "node %u%s%s%s does not depend on node %u, but the graph's node does", node->index, open, name, close,
                  node->after[i]);
   }
   *reason = RILL_UPDATE_NONE;

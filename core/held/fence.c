@@ -24,7 +24,8 @@ void rill__failure_unref(struct rill__failure *failure) {
 }
 
 rill_status rill__fail_failed_record(struct rill__event *event) {
-  struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED, .text = "no host memory for the reason" };
+  struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED,
+                                .text = "there was no host memory to store the reason" };
   rill__held_lock();
   if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) {
     const struct rill__failure *failure = atomic_load(&rill__core(event)->fence)->failure;
@@ -32,7 +33,8 @@ rill_status rill__fail_failed_record(struct rill__event *event) {
   }
   rill__held_unlock();
   return rill__fail_native(copy.status, copy.native_code, copy.native_name,
-                           "%s was recorded on a held stream, whose work failed: %s" RILL_HINT "record it again",
+                           "%s was recorded on a held stream, and the work before the record failed: %s" RILL_HINT
+                           "record it again",
                            rill__name_of(&event->base).text, copy.text);
 }
 
@@ -85,7 +87,7 @@ void rill__fence_unref(struct rill__fence *fence) {
 void rill__fence_set_state(struct rill__fence *fence, enum fence_state state) {
   RILL_ASSERT_HELD_LOCKED();
   RILL_ASSERT(rill__fence_is_pending(fence) && state > rill__fence_state(fence),
-              "a fence is AWAITED, then QUEUED or not, then ISSUED or FAILED for good");
+              "a fence is first AWAITED, may become QUEUED, and becomes ISSUED or FAILED, which are final");
   atomic_store_explicit(&fence->state, state, memory_order_release);
 }
 

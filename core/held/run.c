@@ -111,7 +111,7 @@ static rill_status hand_over(struct rill__stream *stream, const struct held_op *
   if (rill__held_is_wait(op)) {
     const struct rill__fence *const fence = op->fence;
     RILL_ASSERT(rill__fence_state(fence) == FENCE_ISSUED,
-                "work that the driver has never depends on work that is held");
+                "work is submitted to the driver after all work that it depends on");
     return fence->mark != NULL ? rill__submit_wait(stream, fence->mark, 0) : RILL_OK;
   }
   if (rill__held_is(op, RILL_NODE_HOST_CALL)) return submit_held_host_call(stream, op);

@@ -45,8 +45,8 @@ static inline rill_status check_dimensions(const struct rill__kernel *kernel, co
 
 static void read_dim3(uint32_t into[3], rill_dim3 from) {
   into[0] = from.x;
-  into[1] = from.y == 0 ? 1 : from.y;
-  into[2] = from.z == 0 ? 1 : from.z;
+  into[1] = from.y + (from.y == 0);
+  into[2] = from.z + (from.z == 0);
 }
 
 /* Allows the kernel more dynamic shared memory than it may use so far. */
@@ -129,11 +129,21 @@ static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t 
                     kernel->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1], block[2]);
 }
 
+/* Checks the number of threads in each dimension, for a device that limits it. */
+static __attribute__((noinline)) rill_status check_threads_per_dim(const struct rill__kernel *kernel,
+                                                                   const struct rill__launch *launch, uint64_t limit) {
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE((uint64_t)launch->grid[i] * launch->block[i] <= limit, RILL_ERROR_OUT_OF_RANGE,
+                 "kernel \"%s\": %u blocks of %u threads in %c, but the limit of %s is %llu threads", kernel->name,
+                 launch->grid[i], launch->block[i], axes[i], kernel->base.device->name, (unsigned long long)limit);
+  }
+  return RILL_OK;
+}
+
 /* Checks the shape of a launch.  Inlined, because every launch is checked. */
 static inline __attribute__((always_inline)) rill_status
 check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
-  const char *name = kernel->name;
   RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
   read_dim3(out->grid, shape->grid);
   read_dim3(out->block, shape->block);
@@ -144,13 +154,9 @@ check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__
     return fail_block(kernel, out->block);
   }
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a block of %u x %u x %u is %llu threads, but the limit is %u", name, out->block[0],
-               out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
-  for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
-    RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
-                 "kernel \"%s\": %u blocks of %u threads in %c, but the limit of %s is %llu threads", name,
-                 out->grid[i], out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
-  }
+               "kernel \"%s\": a block of %u x %u x %u is %llu threads, but the limit is %u", kernel->name,
+               out->block[0], out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
+  if (device->max_threads_per_dim != 0) RILL_TRY(check_threads_per_dim(kernel, out, device->max_threads_per_dim));
   RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
   out->shared_mem_bytes = shape->shared_mem_bytes;
   if (RILL__UNLIKELY(shape->cluster.x != 0 || shape->cluster.y != 0 || shape->cluster.z != 0)) {
@@ -200,18 +206,16 @@ static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *ker
 /* There are two loops, so that neither has to check for each argument whether the sizes are known. */
 static inline rill_status read_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count,
                                     void **values) {
-  const rill_arg *const end = args + count;
-  const rill_arg *arg = args;
+  const rill_bundle_arg *const expected = kernel->source->args;
+  size_t i = 0;
   if (RILL__LIKELY(kernel->source->arg_count != RILL__ARGS_UNKNOWN)) {
-    for (const rill_bundle_arg *expected = kernel->source->args; arg != end; arg++, expected++) {
-      if (RILL__UNLIKELY(arg->size != expected->size || arg->data == NULL)) break;
-      *values++ = (void *)(uintptr_t)arg->data;
-    }
+    for (; i < count && args[i].size == expected[i].size && args[i].data != NULL; i++)
+      values[i] = (void *)(uintptr_t)args[i].data;
   } else {
-    for (; arg != end && arg->data != NULL; arg++) *values++ = (void *)(uintptr_t)arg->data;
+    for (; i < count && args[i].data != NULL; i++) values[i] = (void *)(uintptr_t)args[i].data;
   }
-  if (RILL__UNLIKELY(arg != end)) return fail_arg(kernel, arg, (size_t)(arg - args));
-  *values = NULL;
+  if (RILL__UNLIKELY(i != count)) return fail_arg(kernel, &args[i], i);
+  values[count] = NULL;
   return RILL_OK;
 }
 
@@ -315,6 +319,7 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
                                                                         struct rill__kernel *kernel,
                                                                         const rill_launch *shape, const rill_arg *args,
                                                                         size_t count) {
+  struct rill__device *const device = kernel->base.device;
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
   RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
   rill_launch copy; /* only filled in if needed, because that costs more than the rest of the call */
@@ -333,10 +338,10 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   void *few[FEW_ARGS + 1], **values = few;
   if (RILL__UNLIKELY(count > FEW_ARGS)) values = __builtin_alloca((count + 1) * sizeof *values);
   RILL_TRY(read_args(kernel, args, count, values));
-  RILL_TRY(rill__check_usable(stream->base.device));
+  RILL_TRY(rill__check_usable(device));
   l.args = values;
-  l.frees = RILL__UNLIKELY(rill__is_checked(kernel->base.device)) ? rill__frees_count() : 0;
-  l.has_unknown_address = stream->base.device->reads_addresses && has_unknown_address(stream->base.device, args, count);
+  l.frees = RILL__UNLIKELY(rill__is_checked(device)) ? rill__frees_count() : 0;
+  l.has_unknown_address = device->reads_addresses && has_unknown_address(device, args, count);
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
     return submit_with_extras(stream, shape, &l);
   }

@@ -147,10 +147,11 @@ void rill__pool_check(struct rill__pool *pool) {
   }
   RILL_ASSERT(link == pool->ring.first, "a ring has as many links as it counts");
   RILL_ASSERT(totals.cached == cached && totals.cached_count == caches, "caches with blocks are in the ring");
-  RILL_ASSERT(unmarked <= pool->unmarked, "a pool counts what was freed since the batches of all caches");
+  RILL_ASSERT(unmarked <= pool->unmarked,
+              "the bytes that a pool counts as freed since the last batch include those of its caches");
   check_waiting(pool, &totals);
   RILL_ASSERT(totals.uses == check_queues(pool), "each use of a block is in one queue");
-  RILL_ASSERT(pool->used <= totals.taken, "the memory in use is that of taken blocks");
+  RILL_ASSERT(pool->used <= totals.taken, "the memory in use is in taken blocks");
   RILL_ASSERT(totals.all + pool->transit == atomic_load(&pool->reserved),
               "the reserved memory of a pool is its segments and the memory in transit");
 }

@@ -138,10 +138,7 @@ void rill__stream_end(struct rill__stream *stream) {
   }
 }
 
-/* Returns the stream's cached event, which is created at its first use. */
-rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out) {
-  *out = atomic_load_explicit(&rill__core(stream)->cached_event, memory_order_acquire);
-  if (RILL__LIKELY(*out != NULL)) return RILL_OK;
+rill_status rill__stream_create_cached_event(struct rill__stream *stream, struct rill__event **out) {
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(stream->base.device, NULL, &event));
   event->base.borrowed = true; /* no user has the handle yet */

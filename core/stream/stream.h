@@ -15,8 +15,12 @@ void rill__stream_end(struct rill__stream *stream); /* called when the last refe
  * events can still be recorded on it. */
 extern void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
 
+rill_status rill__stream_create_cached_event(struct rill__stream *stream, struct rill__event **out);
 /* Returns the stream's cached event, which is created at its first use. */
-rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out);
+static inline rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out) {
+  *out = atomic_load_explicit(&rill__core(stream)->cached_event, memory_order_acquire);
+  return RILL__LIKELY(*out != NULL) ? RILL_OK : rill__stream_create_cached_event(stream, out);
+}
 
 /* Makes later work of `stream` wait for all work submitted to `other` so far. */
 rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__stream *other);

@@ -18,6 +18,7 @@ static struct arrow_time {
   uint64_t arrow;
   uint64_t stream; /* 0 once the record has been reached */
   uint64_t ns;     /* when the record was reached */
+  uint64_t from;   /* where the arrow starts in the file; 0: it does not */
 } arrow_times[TIMES];
 
 static struct arrow *place_of_event(const struct rill__event *event) {
@@ -29,7 +30,7 @@ uint64_t rill__arrow_begin(struct rill__event *event, uint64_t stream, bool exac
   pthread_mutex_lock(&arrows_lock);
   const uint64_t number = ++last_arrow;
   *place_of_event(event) = (struct arrow){ event, event->base.id, records, number, exact };
-  arrow_times[number % TIMES] = (struct arrow_time){ number, stream, 0 };
+  arrow_times[number % TIMES] = (struct arrow_time){ number, stream, 0, 0 };
   pthread_mutex_unlock(&arrows_lock);
   return number;
 }
@@ -50,16 +51,17 @@ static struct arrow_time time_of_arrow(uint64_t arrow) {
   pthread_mutex_lock(&arrows_lock);
   const struct arrow_time time = arrow_times[arrow % TIMES];
   pthread_mutex_unlock(&arrows_lock);
-  return time.arrow == arrow ? time : (struct arrow_time){ 0, 0, 0 };
+  return time.arrow == arrow ? time : (struct arrow_time){ 0, 0, 0, 0 };
 }
 
 uint64_t rill__arrow_stream(uint64_t arrow) { return time_of_arrow(arrow).stream; }
 uint64_t rill__arrow_when(uint64_t arrow) { return time_of_arrow(arrow).ns; }
+uint64_t rill__arrow_from(uint64_t arrow) { return time_of_arrow(arrow).from; }
 
-void rill__arrow_reached(uint64_t arrow, uint64_t ns) {
+void rill__arrow_reached(uint64_t arrow, uint64_t ns, uint64_t from) {
   pthread_mutex_lock(&arrows_lock);
   struct arrow_time *const time = &arrow_times[arrow % TIMES];
-  if (time->arrow == arrow) *time = (struct arrow_time){ arrow, 0, ns };
+  if (time->arrow == arrow) *time = (struct arrow_time){ arrow, 0, ns, from };
   pthread_mutex_unlock(&arrows_lock);
 }
 

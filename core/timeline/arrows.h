@@ -16,14 +16,17 @@ uint64_t rill__arrow_begin(struct rill__event *event, uint64_t stream, bool exac
  * because another event took its place in the table. */
 uint64_t rill__arrow_find(struct rill__event *event, bool *exact);
 
-/* Notes when the record of an arrow was reached, in the time of the trace. */
-void rill__arrow_reached(uint64_t arrow, uint64_t ns);
+/* Notes when the record of an arrow was reached, and where the arrow starts in the file (0: it does not), in the time
+ * of the trace. */
+void rill__arrow_reached(uint64_t arrow, uint64_t ns, uint64_t from);
 
 /* Returns the stream of the record if the record was not reached yet, else 0. */
 uint64_t rill__arrow_stream(uint64_t arrow);
 /* Returns when the record was reached; 0 if that is not known.  Times are kept for the last 16,384 arrows; older
  * records count as reached. */
 uint64_t rill__arrow_when(uint64_t arrow);
+/* Returns where the arrow starts in the file; 0 if it does not, or if its times are no longer kept. */
+uint64_t rill__arrow_from(uint64_t arrow);
 
 /* Forgets all events. */
 void rill__arrows_renew(void);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES = 1 << 16, EVENT_BYTES = 2048 };
@@ -44,16 +45,39 @@ static void append_text(const char *text, size_t length) {
   file.written += length;
 }
 
-rill_status rill__trace_file_open(const char *path, uint64_t limit) {
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+/* Written at once, because a viewer rejects a list without events. */
+static const char first_lines[] =
+    "[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"host\"}},\n"
+    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"thread_name\",\"args\":{\"name\":\"trace\"}},\n";
+
+/* Opens the file and locks it until it is closed: the processes of a program inherit RILL_TIMELINE, and the events of
+ * two processes in one file would overwrite each other. */
+static rill_status open_locked(const char *path, int *out) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   RILL_REQUIRE(fd >= 0, RILL_ERROR_INVALID_ARGUMENT, "cannot write the timeline \"%s\": %s", path, strerror(errno));
+  const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (taken || (ftruncate(fd, 0) != 0 && errno != EINVAL)) { /* EINVAL: a pipe, for example */
+    const int code = errno;
+    (void)close(fd);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "cannot write the timeline \"%s\": %s", path,
+                      taken ? "another process is writing it" RILL_HINT "use a different path for each process"
+                            : strerror(code));
+  }
+  *out = fd;
+  return RILL_OK;
+}
+
+rill_status rill__trace_file_open(const char *path, uint64_t limit) {
+  int fd = -1;
+  RILL_TRY(open_locked(path, &fd));
   pthread_mutex_lock(&file_lock);
   file.fd = fd;
   file.failed = false;
   file.written = file.dropped = 0;
   file.limit = limit;
   file.used = 0;
-  append_text("[\n", 2);
+  append_text(first_lines, sizeof first_lines - 1);
+  write_buffer();
   pthread_mutex_unlock(&file_lock);
   return RILL_OK;
 }
@@ -88,14 +112,14 @@ void rill__trace_file_flush(void) {
   pthread_mutex_unlock(&file_lock);
 }
 
-bool rill__trace_file_close(uint64_t unfinished) {
-  char end[256];
+bool rill__trace_file_close(uint64_t unfinished, uint64_t end) {
+  char text[256];
   pthread_mutex_lock(&file_lock);
-  const int length = snprintf(end, sizeof end,
-                              "{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"end of the trace\","
-                              "\"args\":{\"dropped\":%llu,\"unfinished\":%llu}}\n]\n",
-                              (unsigned long long)file.dropped, (unsigned long long)unfinished);
-  append_text(end, (size_t)length);
+  const int length = snprintf(text, sizeof text,
+                              "{\"ph\":\"i\",\"s\":\"t\",\"pid\":0,\"tid\":0,\"ts\":" RILL__US_FORMAT
+                              ",\"name\":\"end of the trace\",\"args\":{\"dropped\":%llu,\"unfinished\":%llu}}\n]\n",
+                              RILL__US(end), (unsigned long long)file.dropped, (unsigned long long)unfinished);
+  append_text(text, (size_t)length);
   write_buffer();
   bool failed = file.failed;
   if (close(file.fd) != 0) failed = true;
@@ -125,7 +149,10 @@ void rill__json_escape(char *out, size_t size, const char *text) {
     }
     const size_t length = strlen(one);
     if (used + length >= size) {
-      while (used > 0 && (out[used - 1] & 0x80) != 0) used--; /* never ends inside a multi-byte character */
+      if ((value & 0xc0) == 0x80) { /* does not end inside a multi-byte character */
+        while (used > 0 && (out[used - 1] & 0xc0) == 0x80) used--;
+        if (used > 0) used--;
+      }
       break;
     }
     memcpy(out + used, one, length);

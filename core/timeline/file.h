@@ -9,7 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates the file, or truncates it.  Only one file is open at a time.  `limit`: maximum size in bytes. */
+/* Times in the file have a resolution of 1 ns: microseconds with three decimals. */
+#define RILL__US_FORMAT "%llu.%03u"
+#define RILL__US(ns) (unsigned long long)((ns) / 1000), (unsigned)((ns) % 1000)
+
+/* Creates the file, or truncates it.  Only one file is open at a time.  `limit`: maximum size in bytes.  Fails with
+ * INVALID_ARGUMENT if the file cannot be written, or if another process is writing it. */
 rill_status rill__trace_file_open(const char *path, uint64_t limit);
 
 /* Adds one event, formatted as a JSON object.  Events for which the limit or a full disk leaves no room are counted as
@@ -22,9 +27,10 @@ void rill__trace_file_drop(void);
 /* Writes everything that was added, so that it survives the process. */
 void rill__trace_file_flush(void);
 
-/* Writes the end of the list, with the number of events that are unfinished, and closes the file.  Returns false if
- * events were lost because writing failed, for example on a full disk. */
-bool rill__trace_file_close(uint64_t unfinished);
+/* Writes the end of the list, with the number of events that are unfinished, and closes the file.  `end`: when the
+ * trace ended, in its own time in ns.  Returns false if events were lost because writing failed, for example on a full
+ * disk. */
+bool rill__trace_file_close(uint64_t unfinished, uint64_t end);
 
 /* Closes the file in the child of a fork: it belongs to the parent. */
 void rill__trace_file_abandon(void);

@@ -13,7 +13,10 @@
 /* ---- called by the submitting thread: copy what may be destroyed later ---- */
 
 static void keep_label(struct rill__trace_item *item, const char *label) {
-  const size_t length = label != NULL ? strnlen(label, sizeof item->label - 1) : 0;
+  size_t length = label != NULL ? strnlen(label, sizeof item->label - 1) : 0;
+  if (length == sizeof item->label - 1) { /* does not end inside a multi-byte character */
+    while (length > 0 && (label[length] & 0xc0) == 0x80) length--;
+  }
   if (length > 0) memcpy(item->label, label, length);
   item->label[length] = '\0';
 }
@@ -148,22 +151,20 @@ static void name_item(const struct rill__trace_item *item, char *text, size_t si
 }
 
 static void write_arrow(const struct rill__trace_line *line, char end, uint64_t arrow, uint64_t ns) {
-  rill__trace_file_add(
-      "{\"ph\":\"%c\",\"bp\":\"e\",\"cat\":\"order\",\"name\":\"event\",\"id\":%llu,\"pid\":%u,\"tid\":%llu,"
-      "\"ts\":" RILL__US_FORMAT "}",
-      end, (unsigned long long)arrow, line->process, (unsigned long long)line->number, RILL__US(ns));
+  rill__trace_file_add("{\"ph\":\"%c\",\"cat\":\"order\",\"name\":\"event\",\"id\":%llu,\"pid\":%u,\"tid\":%llu,"
+                       "\"ts\":" RILL__US_FORMAT "}",
+                       end, (unsigned long long)arrow, line->process, (unsigned long long)line->number, RILL__US(ns));
 }
 
-static uint64_t middle_of(const struct rill__trace_line *line) { return line->begin + (line->end - line->begin) / 2; }
-
-static void write_bar(const struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t begin,
-                      uint64_t end) {
+static void write_bar(const struct rill__trace_line *line, const struct rill__trace_item *item,
+                      const struct rill__trace_bar *bar) {
   char text[512];
   name_item(item, text, sizeof text);
   rill__trace_file_add("{\"ph\":\"X\",\"pid\":%u,\"tid\":%llu,\"ts\":" RILL__US_FORMAT ",\"dur\":" RILL__US_FORMAT
                        ",%s,\"submitted\":" RILL__US_FORMAT "%s}}",
-                       line->process, (unsigned long long)line->number, RILL__US(begin), RILL__US(end - begin), text,
-                       RILL__US(item->submitted), item->null_stream ? ",\"null_stream\":true" : "");
+                       line->process, (unsigned long long)line->number, RILL__US(bar->begin),
+                       RILL__US(bar->end - bar->begin), text, RILL__US(item->submitted),
+                       item->null_stream ? ",\"null_stream\":true" : "");
 }
 
 /* Finds when the operation started and ended; returns false if that is not known. */
@@ -191,30 +192,44 @@ static bool find_times(struct rill__trace_line *line, const struct rill__trace_i
   return item->follows_before || rill__trace_time_of(item->start, item->base, begin);
 }
 
-/* Times have an error of a few tenths of a microsecond, so bars could overlap by as much; they are moved apart.  A bar
- * of a nested operation is drawn inside the outer one. */
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Places a bar.  Times have an error of a few tenths of a microsecond, but viewers drop a bar that overlaps another one
+ * of its track in part, and draw a bar without length inside the next one.  So a bar is at least 1 ns long, and is
+ * moved after the last bar of its depth and into the bar that contains it; if no room is left there, after that bar. */
+static const struct rill__trace_bar *place_bar(struct rill__trace_line *line, uint32_t depth, uint64_t begin,
+                                               uint64_t end) {
+  struct rill__trace_bar *bar = &line->bars[depth < RILL__TRACE_DEPTH ? depth : RILL__TRACE_DEPTH - 1];
+  while (bar > line->bars && larger(begin, bar->end) >= bar[-1].end) bar--;
+  begin = larger(begin, bar->end);
+  if (bar > line->bars) {
+    begin = larger(begin, bar[-1].begin);
+    if (end > bar[-1].end) end = bar[-1].end;
+  }
+  *bar = (struct rill__trace_bar){ begin, larger(end, begin + 1) };
+  RILL_ASSERT(bar == line->bars || (bar[-1].begin <= bar->begin && bar->end <= bar[-1].end),
+              "a bar is inside the bar that contains it");
+  line->last = bar->end - 1;
+  return bar;
+}
+
+/* A viewer attaches the start of an arrow to the bar that contains it and its end to the next bar of the track.  It
+ * drops an arrow whose end is not after its start, and turns an arrow around if its second bar begins before its first
+ * one, as the bar of a wait often does.  So an arrow leads from the end of the bar before the record to the end of the
+ * wait, and is drawn to the operation after the wait. */
 void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item) {
   uint64_t begin = 0, end = 0;
   if (item->kind == RILL__OBSERVED_RECORD) {
-    /* A viewer attaches an arrow to the bar that contains its end, so the arrow of a record starts in the bar before
-     * it. */
-    if (line->end != 0) write_arrow(line, 's', item->arrow, middle_of(line));
-    rill__arrow_reached(item->arrow,
-                        line->knows_end && line->reached > item->submitted ? line->reached : item->submitted);
+    if (line->last != 0) write_arrow(line, 's', item->arrow, line->last);
+    rill__arrow_reached(item->arrow, line->knows_end ? larger(line->reached, item->submitted) : item->submitted,
+                        line->last);
     return;
   }
   if (!find_times(line, item, &begin, &end)) {
     rill__trace_file_drop();
     return;
   }
-  if (item->nested && begin < line->end) {
-    if (begin < line->begin) begin = line->begin;
-    if (end > line->end) end = line->end;
-    write_bar(line, item, begin, end > begin ? end : begin);
-    return;
-  }
-  line->begin = begin > line->end ? begin : line->end;
-  line->end = end > line->begin ? end : line->begin;
-  write_bar(line, item, line->begin, line->end);
-  if (item->arrow != 0) write_arrow(line, 'f', item->arrow, middle_of(line));
+  const uint64_t from = item->arrow != 0 ? rill__arrow_from(item->arrow) : 0;
+  write_bar(line, item, place_bar(line, item->depth, begin, from != 0 ? larger(end, from + 2) : end));
+  if (from != 0 && line->last > from) write_arrow(line, 'f', item->arrow, line->last);
 }

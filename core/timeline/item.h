@@ -24,11 +24,11 @@ struct rill__trace_item {
   uint64_t ran_until;  /* if `ran`: the operation ran from `submitted` until then */
   const char *name;    /* name of the kernel or note, which outlives them; NULL if `label` has the kernel's name */
   uint32_t kind;       /* enum rill__observed_kind */
+  uint32_t depth;      /* number of notes of the stream that were open when the operation was submitted */
   bool follows_before; /* starts when the operation before it in the track has ended and it is submitted itself */
   bool exact;          /* at its submission, all work of the stream was in the track or complete */
   bool null_stream, pageable;
   _Atomic bool open; /* a note that has not ended */
-  bool nested;       /* a note that began while another note of the stream was open */
   bool failed;       /* a note whose end could not be recorded */
   bool ran;          /* a note that was timed by the host */
   union {
@@ -48,11 +48,19 @@ struct rill__trace_item {
   char label[RILL__TRACE_LABEL_BYTES]; /* label of the launch or object; "" if there is none */
 };
 
+enum { RILL__TRACE_DEPTH = 64 }; /* a deeper bar is drawn after the bar that contains it */
+
+struct rill__trace_bar {
+  uint64_t begin, end;
+};
+
 /* The state of a track in the file: what the next line depends on. */
 struct rill__trace_line {
   unsigned process;
   uint64_t number;
-  uint64_t begin, end; /* of the last bar */
+  uint64_t trace;                                 /* number of the trace to which the state belongs */
+  struct rill__trace_bar bars[RILL__TRACE_DEPTH]; /* the last bar of each depth; all zero if there is none */
+  uint64_t last;                                  /* last ns of the bar that was written last; 0 if there is none */
   bool knows_end;
   uint64_t reached; /* valid if knows_end: when the last operation ended, according to its event */
 };

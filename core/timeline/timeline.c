@@ -43,15 +43,19 @@ struct begun {
 };
 static _Thread_local struct begun begun[DEPTH] __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t nesting __attribute__((tls_model("initial-exec")));
-static _Thread_local uint64_t introduced_in __attribute__((tls_model("initial-exec"))); /* number of a trace */
+static _Thread_local uint64_t named_in __attribute__((tls_model("initial-exec"))); /* number of a trace */
 
 /* ---- tracks of threads ---- */
 
-void rill__trace_introduce(unsigned process, const char *process_name, uint64_t track, const char *name) {
+void rill__trace_name_process(const struct rill__device *device) {
   char text[RILL__TRACE_NAME_BYTES];
-  rill__json_escape(text, sizeof text, process_name);
+  rill__json_escape(text, sizeof text, device->name);
   rill__trace_file_add("{\"ph\":\"M\",\"pid\":%u,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"%s\"}}",
-                       process, text);
+                       rill__trace_process(device), text);
+}
+
+void rill__trace_name_track(unsigned process, uint64_t track, const char *name) {
+  char text[RILL__TRACE_NAME_BYTES];
   rill__json_escape(text, sizeof text, name);
   rill__trace_file_add("{\"ph\":\"M\",\"pid\":%u,\"tid\":%llu,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
                        process, (unsigned long long)track, text);
@@ -60,11 +64,11 @@ void rill__trace_introduce(unsigned process, const char *process_name, uint64_t 
 /* Returns the calling thread's track. */
 static uint64_t thread_track(void) {
   const uint64_t number = rill__self->number, trace = rill__trace_number();
-  if (introduced_in != trace) {
+  if (named_in != trace) {
     char name[32];
-    introduced_in = trace;
+    named_in = trace;
     (void)snprintf(name, sizeof name, "thread %llu", (unsigned long long)number);
-    rill__trace_introduce(RILL__TRACE_HOST, "host", number, name);
+    rill__trace_name_track(RILL__TRACE_HOST, number, name);
   }
   return number;
 }
@@ -83,6 +87,7 @@ static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call calls[2][CALLS];
 static size_t calls_count;
 static uint64_t calls_ended; /* since the process started */
+static uint64_t last_end;    /* when the last call of the trace ended */
 static unsigned calls_added; /* index of the list that threads add to */
 
 /* Writes to the memory of the lists, so that the threads that add to them have no page faults. */
@@ -90,6 +95,7 @@ static void prepare_calls(void) {
   pthread_mutex_lock(&writing);
   pthread_mutex_lock(&calls_lock);
   if (calls_count == 0) memset(calls, 0, sizeof calls);
+  last_end = 0;
   pthread_mutex_unlock(&calls_lock);
   pthread_mutex_unlock(&writing);
 }
@@ -223,6 +229,7 @@ static void add_call(const struct call *call) {
   }
   calls[calls_added][calls_count++] = *call;
   calls_ended++;
+  last_end = call->end;
   const bool many = calls_count == CALLS_MANY;
   pthread_mutex_unlock(&calls_lock);
   if (many) wake_writer();
@@ -255,15 +262,18 @@ static bool is_wait_of_host(const struct rill__observed *what) {
 static void count_memory(const struct rill__observed *what) {
   const int64_t size = (int64_t)what->memory.size;
   int64_t bytes = 0;
+  bool is_first = false;
   pthread_mutex_lock(&counts_lock);
   for (int i = 0; i < COUNTED_DEVICES; i++) {
     if (counts[i].device != NULL && counts[i].device != what->device) continue;
+    is_first = counts[i].device == NULL;
     counts[i].device = what->device;
     counts[i].bytes += what->kind == RILL__OBSERVED_ALLOC ? size : -size;
     bytes = counts[i].bytes;
     break;
   }
   pthread_mutex_unlock(&counts_lock);
+  if (is_first) rill__trace_name_process(what->device);
   rill__trace_file_add("{\"ph\":\"C\",\"pid\":%u,\"tid\":0,\"ts\":" RILL__US_FORMAT
                        ",\"name\":\"memory\",\"args\":{\"bytes\":%lld}}",
                        rill__trace_process(what->device), RILL__US(rill__trace_now()), (long long)bytes);
@@ -343,7 +353,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   prepare_calls();
   status = start_writer();
   if (status != RILL_OK) {
-    (void)rill__trace_file_close(0);
+    (void)rill__trace_file_close(0, 0);
     atomic_store(&state, IDLE);
     return status;
   }
@@ -364,7 +374,10 @@ rill_status rill__timeline_stop(bool wait) {
   write_all(wait);
   const uint64_t unfinished = rill__trace_forget();
   rill__errors_resume();
-  const bool complete = rill__trace_file_close(unfinished);
+  pthread_mutex_lock(&calls_lock); /* calls of other threads may still end */
+  const uint64_t end = last_end;
+  pthread_mutex_unlock(&calls_lock);
+  const bool complete = rill__trace_file_close(unfinished, end);
   atomic_store(&state, IDLE);
   RILL_REQUIRE(complete, RILL_ERROR_BACKEND,
                "the timeline could not be written completely" RILL_HINT "is the disk full?");

@@ -24,7 +24,8 @@ enum {
 struct track {
   struct track *next;
   uint64_t number; /* number of the stream */
-  uint64_t trace;  /* the trace in which the track was introduced */
+  unsigned process;
+  uint64_t trace; /* the trace in which the track was named */
   struct rill__trace_line line;
   bool harvested;
   uint32_t users;
@@ -82,8 +83,7 @@ static struct track *track_of(const struct rill__stream *stream) {
   struct track *const track = calloc(1, sizeof *track);
   if (track == NULL) return NULL;
   track->number = stream->number;
-  track->line =
-      (struct rill__trace_line){ .process = rill__trace_process(stream->base.device), .number = stream->number };
+  track->process = rill__trace_process(stream->base.device);
   track->last = &track->first;
   *link = track;
   track_count++;
@@ -102,7 +102,6 @@ static struct rill__trace_item *take_item(void) {
   item->next = item->outer = NULL;
   item->start = item->end = NULL;
   atomic_store(&item->open, false);
-  item->nested = false;
   item->arrow = 0;
   item->trace = rill__trace_number();
   return item;
@@ -172,21 +171,22 @@ static void place_after(struct rill__trace_item *item, const struct track *track
 
 static bool start_in_track(struct rill__stream *stream, struct starting *out) {
   const uint64_t trace = rill__trace_number();
-  bool introduced = true;
+  bool named = true;
   pthread_mutex_lock(&tracks_lock);
   struct track *const track = track_of(stream);
   struct rill__trace_item *const item = track != NULL ? take_item() : NULL;
   *out = (struct starting){ track, item };
   if (item != NULL) {
     track->users++;
-    introduced = track->trace == trace;
+    named = track->trace == trace;
     track->trace = trace;
+    item->depth = track->opened != NULL ? track->opened->depth + 1 : 0;
     place_after(item, track, stream);
   }
   pthread_mutex_unlock(&tracks_lock);
-  if (!introduced) {
-    rill__trace_introduce(rill__trace_process(stream->base.device), stream->base.device->name, stream->number,
-                          rill__name_of(&stream->base).text);
+  if (!named) {
+    rill__trace_name_process(stream->base.device);
+    rill__trace_name_track(rill__trace_process(stream->base.device), stream->number, rill__name_of(&stream->base).text);
   }
   if (item == NULL) rill__trace_file_drop();
   return item != NULL;
@@ -262,7 +262,6 @@ void rill__trace_note_begin(struct rill__stream *stream, const rill_stream_note 
   }
   pthread_mutex_lock(&tracks_lock);
   atomic_store(&item->open, true);
-  item->nested = starting.track->opened != NULL;
   item->outer = starting.track->opened;
   starting.track->opened = item;
   add_to_track(starting.track, item);
@@ -312,17 +311,18 @@ static bool have_ended(struct rill__trace_item *const items[BATCH], size_t count
   return status != RILL_OK || ready;
 }
 
-/* An operation may not be writable yet although it is complete: a note that has not ended, and a wait whose record has
- * not been written.  Returns that record's arrow, BY_NOTE, or 0. */
+/* An operation may not be writable yet although it is complete: a note that has not ended, and a wait whose arrow
+ * begins at a record that has not been written.  Returns that record's arrow, BY_NOTE, or 0. */
 enum { BY_NOTE = 1 }; /* smaller than any arrow */
 static uint64_t blocked_by(const struct rill__trace_item *item) {
   if (atomic_load(&item->open)) return BY_NOTE;
-  const bool derived = item->kind == RILL__OBSERVED_WAIT && item->end == NULL && item->trace == rill__trace_number();
-  return derived && rill__arrow_stream(item->arrow) != 0 ? item->arrow : 0;
+  const bool points = item->kind == RILL__OBSERVED_WAIT && item->arrow != 0 && item->trace == rill__trace_number();
+  return points && rill__arrow_stream(item->arrow) != 0 ? item->arrow : 0;
 }
 
-/* Lists the operations of a track from its first one, up to one that is blocked.  Only the thread that harvests the
- * track removes operations, so those that are in the track now stay linked without the lock. */
+/* Lists the operations of a track from its first one, up to a note or one that is blocked, so that the last one in the
+ * list ends last.  Only the thread that harvests the track removes operations, so those that are in the track now stay
+ * linked without the lock. */
 static size_t list_items(struct track *track, struct rill__trace_item *items[BATCH]) {
   size_t count = 0;
   pthread_mutex_lock(&tracks_lock);
@@ -331,6 +331,7 @@ static size_t list_items(struct track *track, struct rill__trace_item *items[BAT
   pthread_mutex_unlock(&tracks_lock);
   while (count < there && blocked_by(item) == 0) {
     items[count++] = item;
+    if (item->kind == RILL__OBSERVED_NOTE) break; /* it may end after operations that follow it */
     if (count < there)
       rill__trace_item_cache(item = item->next); /* a thread may be linking another operation to the last one */
   }
@@ -373,9 +374,11 @@ static size_t harvest_some(struct track *track, bool wait) {
   take_items(track, items, count);
   for (size_t i = 0; i < count; i++) {
     if (items[i]->trace == trace) {
+      if (track->line.trace != trace)
+        track->line = (struct rill__trace_line){ .process = track->process, .number = track->number, .trace = trace };
       rill__trace_write(&track->line, items[i]);
     } else if (items[i]->kind == RILL__OBSERVED_RECORD) {
-      rill__arrow_reached(items[i]->arrow, 0);
+      rill__arrow_reached(items[i]->arrow, 0, 0);
     }
   }
   return_items(items, count);

@@ -12,9 +12,10 @@
  *   makes core submit other work.
  * - Only the thread that has set a track's `harvested` queries the events of the operations in it and removes
  *   operations; all threads append.
- * - The operations of a track become complete in their order, since they are of one stream.
- * - A wait without an end event is written after the record that it waits for, which was added to its track before the
- *   wait, so no two tracks block each other.
+ * - The operations of a track become complete in their order, since they are of one stream; only a note ends after the
+ *   operations that it contains.
+ * - A wait is written after the record at which its arrow begins, which was added to its track before the wait, so no
+ *   two tracks block each other.
  * - A track is not freed while a call is between the begin and the end of an operation in it (`users`).
  * - `pending` counts the records that are not free, and is at most MAX_PENDING.
  */
@@ -27,15 +28,12 @@
 
 enum { RILL__TRACE_HOST = 0, RILL__TRACE_NAME_BYTES = 128 };
 
-/* Times in the file have a resolution of 1 ns: microseconds with three decimals. */
-#define RILL__US_FORMAT "%llu.%03u"
-#define RILL__US(ns) (unsigned long long)((ns) / 1000), (unsigned)((ns) % 1000)
-
 static inline unsigned rill__trace_process(const struct rill__device *device) {
   return 1000 * device->backend->id + (unsigned)device->info.ordinal;
 }
-/* Writes the names of a process and a track for viewers. */
-void rill__trace_introduce(unsigned process, const char *process_name, uint64_t track, const char *name);
+/* Write the name of a device's process, and of a track of a process, for viewers. */
+void rill__trace_name_process(const struct rill__device *device);
+void rill__trace_name_track(unsigned process, uint64_t track, const char *name);
 
 struct rill__trace_item;
 

@@ -2,7 +2,7 @@
  *
  * While a trace runs, every operation of every stream is timed and written to a file that https://ui.perfetto.dev
  * and chrome://tracing can open. The file has a track for each stream and each host thread, arrows from event
- * records to waits, the memory in use, and ranges that the program names.
+ * records to the operations after their waits, the memory in use, and ranges that the program names.
  *
  *     rill_trace_start(RILL_TRACE_OPTIONS(.path = "step.json"));
  *     rill_range_push("step");

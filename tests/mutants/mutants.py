@@ -53,9 +53,9 @@ MUTANTS = [
     Mutant(
         "objects of two backends are taken",
         "C1.6",
-        "core/device/life.c",
-        "RILL_REQUIRE(a->device->backend == b->device->backend,",
-        "RILL_REQUIRE(true,",
+        "core/device/life.h",
+        "RILL__LIKELY(a->device->backend == b->device->backend)",
+        "RILL__LIKELY(a->device->backend != NULL || b != NULL)",
         ["stream_wait_event, fake_cuda"],
     ),
     # ---- streams ----
@@ -95,7 +95,7 @@ MUTANTS = [
         "a stream of a GPU waits for no event",
         "C3.7",
         "backends/gpu/stream.c",
-        "if (native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {",
+        "if (!GPU_EVENTS_ACCESS_STREAMS || native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {",
         "if (native_flags != 0) {",
         ["stream_wait_event, fake_cuda", "stream_wait_event, fake_hip7"],
     ),
@@ -382,8 +382,8 @@ MUTANTS = [
         "arguments have any size",
         "C6.5",
         "core/kernel/launch.c",
-        "if (RILL__UNLIKELY(arg->size != expected->size || arg->data == NULL)) break;",
-        "if (RILL__UNLIKELY(arg->data == NULL)) break;",
+        "i < count && args[i].size == expected[i].size && args[i].data != NULL;",
+        "i < count && (expected != NULL || true) && args[i].data != NULL;",
         ["stream_launch"],
     ),
     Mutant(

@@ -2,11 +2,14 @@
 
 RILL_TRACED and RILL_LIMITS name the programs; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA; RILL_INJECTION the
 library of a profiler, and RILL_RANGES the folder of libraries with ranges."""
+import fcntl
 import json
 import os
 import re
+import subprocess
 import unittest
 
+from timeline_rules import broken_rules
 from tool_test import ToolTest
 
 PROGRAM, CUDA = os.environ["RILL_TRACED"], os.environ["RILL_FAKE_CUDA_DIR"]
@@ -41,22 +44,7 @@ class Trace(ToolTest):
         events = self.events()
         processes = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
         self.assertEqual(sorted(processes.values()), sorted([device, "host"]))
-        tracks = {}
-        for e in events:
-            if e["ph"] == "X":
-                self.assertGreaterEqual(e["dur"], 0)
-                tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
-        for (process, _), bars in tracks.items():
-            if processes[process] != "host":  # calls of the host may be inside of one another
-                self.assertEqual(bars, sorted(bars))
-                for before, after in zip(bars, bars[1:]):
-                    self.assertLessEqual(before[1], after[0] + 0.002)
-        arrows = {}
-        for e in events:
-            if e["ph"] in "sf":
-                arrows.setdefault(e["id"], {})[e["ph"]] = e
-        for ends in arrows.values():
-            self.assertEqual("f" in ends, "f" in ends and "s" in ends)
+        self.assertEqual(broken_rules(events), [])
         return events
 
     def check_program(self, device, **variables):
@@ -67,6 +55,7 @@ class Trace(ToolTest):
         self.assertEqual(sum(e["ph"] == "X" and e["cat"] == "fill" for e in events), ROUNDS)
         self.assertEqual([e["args"]["bytes"] for e in events if e["ph"] == "C"][-1], 0)
         self.assertEqual([e["name"] for e in events if e["ph"] == "B"], ["rounds"])
+        self.assertEqual(sum(e["ph"] == "f" for e in events), ROUNDS)
         self.assertEqual(events[-1]["args"], {"dropped": 0, "unfinished": 0})
         self.assertIn("2 streams", summary)
         self.assertIn("copy host to device", summary)
@@ -95,6 +84,32 @@ class Trace(ToolTest):
     def test_a_program_on_cuda_is_traced(self):
         self.check_program("cuda:0", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
 
+    def test_bars_are_inside_the_notes_that_contain_them(self):
+        for device, variables in (("cpu", {}), ("cuda:0", {"LD_LIBRARY_PATH": CUDA})):
+            self.trace("notes", RILL_DEVICE=device, **variables)
+            events = self.check_file(device)
+            groups = [e for e in events if e["ph"] == "X" and e["name"] == "group"]
+            inside = [e["name"] for e in events if e["ph"] == "X" and e["pid"] and any(
+                g is not e and g["tid"] == e["tid"] and g["ts"] <= e["ts"] < g["ts"] + g["dur"] for g in groups)]
+            self.assertEqual(inside, ["part", "copy host to device", "fill"] * 9)
+            self.assertEqual({g["args"]["group"] for g in groups}, {"\u00e9" * 43})  # whole characters in 87 bytes
+            self.assertEqual([e["name"] for e in events if e["ph"] == "B"], ["\u00e9" * 63, "rounds"])
+
+    def test_a_device_with_memory_alone_has_a_name(self):
+        self.trace("only memory", RILL_DEVICE="cpu")
+        self.check_file("cpu")
+
+    def test_only_one_process_writes_a_file(self):
+        """A program may start others, which inherit the path."""
+        path = self.write("t.json", b"[\n")
+        with open(path, encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            done = subprocess.run([PROGRAM, "none"], env=dict(os.environ, RILL_DEVICE="cpu", RILL_TIMELINE=path),
+                                  capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "RILL_TIMELINE: .*t.json.*another process is writing it")
+        self.assertEqual(self.read("t.json"), b"[\n")
+
     def test_pageable_copies_are_named(self):
         text = self.trace("pageable", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
         self.assertIn(f"{ROUNDS} copies of {ROUNDS}.0 MiB used pageable host memory", text)
@@ -109,6 +124,9 @@ class Trace(ToolTest):
         self.trace("crash", 134, RILL_DEVICE="cpu")
         self.assertFalse(self.read("t.json").rstrip().endswith(b"]"))
         self.assertGreater(self.read("t.json").count(b'"cat":"fill"'), 5)
+        text = self.read("t.json").decode()
+        events = json.loads(text[: text.rindex("\n{")].rstrip(",\n") + "]")
+        self.assertEqual(broken_rules(events), [])
 
     def test_ranges_reach_a_profiler(self):
         for path, said in ((os.environ["RILL_INJECTION"], "push rounds\npop\n"), ("/nowhere/injection.so", ""), ("", "")):
@@ -145,6 +163,32 @@ class Trace(ToolTest):
             with self.subTest(limit=limit):
                 self.assertEqual(self.limits_of(limit, **variables), [limit])
                 self.assertEqual(self.limits_of("not " + limit, **variables), [])
+
+    def test_rules_of_viewers_are_checked(self):
+        """Each timeline breaks one rule; Perfetto's trace processor drops, moves or turns something in each."""
+        names = [{"ph": "M", "pid": 2000, "tid": tid, "name": name, "args": {"name": "?"}}
+                 for tid, name in ((0, "process_name"), (1, "thread_name"), (2, "thread_name"))]
+
+        def arrow(end, track, at, number=1):
+            return {"ph": end, "pid": 2000, "tid": track, "name": "event", "id": number, "ts": at}
+
+        a, b, after = bar("fill", "a", 1, 5, 5), bar("wait", "b", 2, 0, 10), bar("fill", "after", 2, 10, 5)
+        good = [a, b, after, arrow("s", 1, 9), arrow("f", 2, 9.5)]
+        self.assertEqual(broken_rules(names + good), [])
+        for rule, events in (
+            ("has no length", [bar("fill", "a", 1, 5, 0)]),
+            ("overlaps .* in part", [a, bar("fill", "c", 1, 8, 5)]),
+            ("is inside", [a, bar("fill", "c", 1, 6, 2)]),
+            ("starts twice", [*good, arrow("s", 1, 9)]),
+            ("starts outside of all bars", [a, b, after, arrow("s", 1, 4), arrow("f", 2, 9.5)]),
+            ("but starts at 9000", [a, b, after, arrow("s", 1, 9), arrow("f", 2, 9)]),
+            ("but starts at None", [a, b, after, arrow("f", 2, 9)]),
+            ("may begin before the arrow", [a, b, after, arrow("s", 1, 9), dict(arrow("f", 2, 9.5), bp="e")]),
+            ("process 7 has no name", [dict(a, pid=7, tid=0)]),
+            ("without events", None),
+        ):
+            with self.subTest(rule=rule):
+                self.assertRegex(" ".join(broken_rules(names + events if events else [])), rule)
 
     def test_bad_use_is_refused(self):
         self.fail_with(2, "a program is missing", "trace")

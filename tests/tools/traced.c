@@ -1,4 +1,4 @@
-/* A program for rill trace.  Its argument names the mistake to make. */
+/* A program for rill trace.  Its argument names the mistake to make, or what else to do. */
 #include <rill/rill.h>
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BYTES = 1 << 20, ROUNDS = 20 };
+enum { BYTES = 1 << 20, ROUNDS = 20, GROUPS = 3, NAME = 100 };
 
 #define TRY(call)                                            \
   do {                                                       \
@@ -30,6 +30,25 @@ static void copy_and_fill(rill_stream stream, void *device_memory, const void *h
   const unsigned zero = 0;
   TRY(rill_copy_async(stream, device_memory, host_memory, BYTES));
   TRY(rill_fill_async(stream, device_memory, &zero, sizeof zero, BYTES / sizeof zero));
+}
+
+/* Notes operations of other code that contain operations, with names that are too long. */
+static void note_groups(rill_stream stream, void *device_memory, const void *host_memory) {
+  char name[2 * NAME + 1];
+  for (int i = 0; i < NAME; i++) memcpy(name + 2 * i, "\u00e9", 2);
+  name[2 * NAME] = '\0';
+  TRY(rill_range_push(name));
+  for (int group = 0; group < GROUPS; group++) {
+    TRY(rill_stream_note_begin(stream, RILL_STREAM_NOTE(.name = "group", .group = name)));
+    for (int i = 0; i < GROUPS; i++) {
+      TRY(rill_stream_note_begin(stream, RILL_STREAM_NOTE(.name = "part")));
+      copy_and_fill(stream, device_memory, host_memory);
+      TRY(rill_stream_note_end(stream));
+    }
+    TRY(rill_stream_note_end(stream));
+    copy_and_fill(stream, device_memory, host_memory);
+  }
+  TRY(rill_range_pop());
 }
 
 /* Waits until the trace has written complete operations, which it does by itself. */
@@ -62,6 +81,8 @@ int main(int argc, char **argv) {
   TRY(rill_alloc(device, BYTES, RILL_MEMORY_DEVICE, &device_memory));
   TRY(rill_alloc(device, BYTES, RILL_MEMORY_PINNED, &pinned));
   memset(pinned, 0, BYTES);
+  if (makes("only memory")) return 0;
+  if (makes("notes")) note_groups(streams[0], device_memory, pinned);
   TRY(rill_range_push("rounds"));
   for (int i = 0; i < ROUNDS; i++) {
     copy_and_fill(streams[i % 2], device_memory, makes("pageable") ? pageable : pinned);

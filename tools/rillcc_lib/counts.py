@@ -85,7 +85,8 @@ class Counts:
         return any(self.factors(other) == sorted(SIZES) for other in self.m.operands(user) if other != call)
 
     def factors(self, value):
-        """Returns the names of the functions whose product a value is."""
+        """Splits a value into the factors of a product. Returns the sorted names of the functions that return the factors,
+        with "" for a factor that is not a call."""
         if self.m.is_binary(value, llvm.MUL):
             return sorted(name for operand in self.m.operands(value) for name in self.factors(operand))
         return [self.marker(value) or ""]

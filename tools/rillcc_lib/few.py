@@ -1,5 +1,5 @@
-"""Cuts a region around a branch that one thread of each row takes, or one row, as in a tile whose border threads also
-load its halo:
+"""Cuts a region before and after a branch that only one thread of each row takes, or only the threads of one row. An
+example is a tile that its border threads extend by a halo:
 
     tile[y + 1][x + 1] = a[i];
     if (x == 0) tile[y + 1][0] = a[i - 1];
@@ -7,8 +7,8 @@ load its halo:
 
 In one loop over the threads, LLVM would compute the bodies for all threads and discard most results, with masked stores
 to elements that are not adjacent. If the branch begins a region of its own, the loop of this region executes only the
-threads that take the branch (find_few in loops.py). The cuts are marked before LLVM joins consecutive branches, of which
-a thread takes only one (jump threading).
+threads that take the branch (find_few in loops.py). The cuts are marked before LLVM's jump threading, which joins
+consecutive branches if a thread takes only one of them.
 """
 
 from dataclasses import dataclass
@@ -109,8 +109,8 @@ class Marks:
         return place
 
     def is_fit(self, block, after):
-        """Returns whether few basic blocks are under the branch, which store but do not synchronize, and whether threads
-        synchronize before they return to the branch."""
+        """Returns whether the body of a branch has few basic blocks, stores to memory and does not synchronize, and whether
+        threads synchronize before they reach the branch again."""
         body = flow.reachable(self.graph, self.graph[block], {after}) - {after}
         again = flow.reachable(self.graph, self.graph[block], self.stops)
         if len(body) > MOST_BLOCKS or body & {block, *self.stops} or block in again - self.stops:
@@ -119,8 +119,8 @@ class Marks:
 
 
 def drop_unfit(finder):
-    """Removes the marks at which a region would not be left by all threads for the same region, or at which threads keep
-    too many values."""
+    """Removes each mark that not all threads of its region pass, and each mark across which threads keep too many
+    values."""
     marks = {b: call for b, call in finder.sync_points.items() if finder.marker(call) == MARKER}
     others = {b: call for b, call in finder.sync_points.items() if b not in marks}
     keeps_order = finder.loads_agree and not finder.private_memory()

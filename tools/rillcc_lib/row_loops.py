@@ -140,7 +140,8 @@ class RowLoops:
         return all(self.is_computable(operand, path, is_guard) for operand in self.m.operands(value))
 
     def is_profitable(self, row):
-        """Returns whether all of a loop can be executed for several threads, and sums numbers of each thread's own row."""
+        """Returns whether a loop can be executed for several threads at once, and sums floating-point numbers that each
+        thread loads from its own row."""
         m, lib = self.m, self.lib
         self.row, self.inside, self.counts = row, m.instructions(row.block)[:-1], set()
         self.find_varying()

@@ -76,8 +76,8 @@ class ShortRegions:
                     self.sort(block, later)
 
     def sort(self, block, later):
-        """Moves a load in front of the load before it, if both are the operands of an operation whose operands may be
-        exchanged, and exchanges them."""
+        """Swaps a load with the load before it, and the operands of the operation that uses both, if this operation is
+        commutative."""
         m, lib = self.m, self.lib
         inside = m.instructions(block)
         before = inside[: inside.index(later)]

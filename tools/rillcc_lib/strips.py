@@ -20,8 +20,8 @@ from .regions import WARP, WARP_ANY, require
 from .row_loops import FLOATS, ThreadLoop
 from .slots import MOST_THREADS
 
-WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
-MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
+WIDEST = 128  # most threads that a group without warp functions executes at once; they divide the length of a row
+MOST_OWN = 1024  # most bytes of values that these threads keep; after SROA about half of them remain in registers
 ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
@@ -191,8 +191,8 @@ class Strips(Lanes):
         return {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
 
     def wide_width(self, group, blocks):
-        """Returns for how many threads a group is executed at once in blocks whose rows consist of so many threads, so that
-        the threads' values still fit into registers; None if this is a warp."""
+        """Returns how many threads a group executes at once in blocks whose row length is a multiple of this number; None
+        if these are no more than a warp. The values of so many threads still fit into registers."""
         size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(group, blocks))
         width = min(WIDEST, MOST_OWN // max(size, 1))
         return 1 << (width.bit_length() - 1) if group.is_wide and width >= 2 * LANES else None

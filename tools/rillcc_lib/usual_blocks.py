@@ -22,8 +22,6 @@ FLAT, SQUARE = (256, 1, 1), (16, 16, 1)
 MOST_INSTRUCTIONS = 1500  # larger kernels get no second version
 USUAL, CHOOSES = ".usual", ".by_size"  # after the function's name
 MARKERS = ["rill_ir_size_" + axis for axis in "xyz"]
-
-
 LINE = 64  # bytes of a cache line
 
 
@@ -192,9 +190,9 @@ class UsualBlocks:
                 lib.BuildCall2(self.builder, nothing, assembly, llvm.array([]), 0, b"")
 
     def keep_on_stack(self, variable, function):
-        """Replaces a shared array by a variable on the stack, unless the kernel calls a function that uses the array too.
-        A block's shared memory has no defined contents at its start, and the variable is zero: rill_block_sum requires this
-        of its room, and LLVM may do anything with a variable that was never stored."""
+        """Replaces a shared array by a variable on the stack, unless the kernel calls another function that uses the array.
+        Shared memory has no defined contents when a block starts. The variable is set to zero nevertheless, because
+        rill_block_sum requires zeros in its array, and the value of a variable that was never stored is undefined in LLVM."""
         m, lib = self.m, self.lib
         parents = {call: lib.GetBasicBlockParent(lib.GetInstructionParent(call)) for call in m.users(variable) if lib.IsAInstruction(call)}
         if function in self.callers(set(parents.values()) - {function}):

@@ -1,11 +1,10 @@
-/* rill/device/clc_math.h: the functions of <math.h> from libclc, LLVM's OpenCL C library, for compilers without a
- * vendor library. Included by rill/device/kernel.h before <math.h> if rillcc links libclc's bitcode for the target
- * (RILL_CLC_MATH).
+/* rill/device/clc_math.h: the functions of <math.h> on GPUs, taken from libclc, LLVM's OpenCL C library. They replace a
+ * vendor's device library. rillcc defines RILL_CLC_MATH if it links libclc's bitcode for the target;
+ * rill/device/kernel.h then includes this header before <math.h>.
  *
  * libclc has a function for each type, with its C++ mangled name: _Z3expf is exp(float). docs/reference/KERNELS.md
- * lists their accuracy. libclc's functions are declared before the C++ library's functions of the same names.
- * Otherwise the compiler would use the latter on the device as well, and turn them into the fast instructions of the
- * GPU.
+ * lists their accuracy. The functions must be declared before those of <math.h>. Otherwise device code would call the
+ * functions of <math.h>, which the compiler turns into fast instructions of the GPU.
  */
 #ifndef RILL_DEVICE_CLC_MATH_H
 #define RILL_DEVICE_CLC_MATH_H

@@ -36,8 +36,8 @@ template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
   return x;
 }
 
-/* A number that is rounded to an integer keeps its sign. Saying so keeps clang from rounding in half precision, which
- * it does one number at a time. */
+/* Rounding to an integer keeps the sign, so copying the sign changes no result. It prevents clang from rounding in half
+ * precision, which is not vectorized. */
 #define RILL_ROUNDED_(RESULT, X) __builtin_copysignf(RESULT, X)
 
 #define RILL_NUMBER_(NAME, BITS, TO)                                                                         \

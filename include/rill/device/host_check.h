@@ -266,8 +266,8 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_enter() {
   rill_check.stacks[thread] = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 4096;
 }
 
-/* Notes that the caller arrives at a barrier, or at a function of its warp, as its call number `number` + 1 of this
- * kind. */
+/* Notes that the calling thread has arrived at a barrier or at a function of its warp, after `number` earlier calls of
+ * this kind. Reports an error if the first thread that arrived with this number waits at another place. */
 RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_t number, const char *what,
                                             void **frame) {
   const rill_check_site *const site = rill_check_place(frame);

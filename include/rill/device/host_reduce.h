@@ -133,7 +133,8 @@ template <class Operation, class T> static inline T rill_reduce_each_(T *values,
   return values[0];
 }
 
-/* Works like rill_reduce_each_, but takes 32 values at a time, or 256, which most blocks have. */
+/* Returns the same as rill_reduce_each_, but is faster if `count` is 256, the usual size of a block, or a multiple of
+ * 32. */
 template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {
   if (count == 256) return rill_reduce_power_<Operation, 256>(values);
   if (count % 32 != 0) return rill_reduce_each_<Operation>(values, count);
