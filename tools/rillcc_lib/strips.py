@@ -22,6 +22,7 @@ from .slots import MOST_THREADS
 
 WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
 MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
+MOST_SHORT = 40  # instructions of a short loop
 ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
@@ -425,7 +426,8 @@ class Strips(Lanes):
         else:
             following = self.nowrap(self.build("Add", lane, m.number(1)))
             again = self.build("ICmp", llvm.ULT, following, count)
-            self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
+            is_short = not any(len(graph[b]) > 1 for b in blocks) and sum(len(m.instructions(b)) for b in blocks) <= MOST_SHORT
+            self.mark_lanes(self.branch_if(again, copies[rows.loop], after), is_short)
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
             self.thread_loops.append(ThreadLoop(copies[rows.loop], latch, lane))
         self.at_end(after)
