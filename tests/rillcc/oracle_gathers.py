@@ -1,5 +1,5 @@
 """Statements of random kernels with loops that all threads go around alike, in which a thread reads a row, elements at a
-distance, or elements that other elements name."""
+distance, elements that other elements name, or elements around its own that lie between two limits."""
 
 from oracle_kernels import FLOATS, Block, Expressions
 
@@ -11,6 +11,15 @@ UPDATES = (
     "{s} = reinterpret_cast<const unsigned char *>(in)[({s} & 7) * 256 + ({x} & 255)];", "{s} = steps[({s} + {x}) & 7];",
 )  # fmt: skip
 SUMS = ("{s} = {s} / 2 + static_cast<{t}>(x[{x} & 255]);", "{s} += static_cast<{t}>({x} & 0xff) * x[{y} & 255];", "{s} = {s} > 3 ? {s} - x[{x} & 127] : {s} + ({y} & 7);")
+
+OWN = ("t", "threadIdx.x", "i", "(blockIdx.x * threads + threadIdx.x)", "t * 2", "(t & 31)")
+OFFSETS = ("(a & 15)", "(b & 63) / 2", "(n & 7)", "{0}", "p.u % 20")
+LIMITS = ("(n % 300)", "(a & 511)", "{0} * 9", "(threads + (b & 3))", "(i | 700)")
+GUARDED = (
+    "if (({c} < 0 || {c} >= {limit})) continue; {s} = {s} * 3 + {x};", "if ({c} >= 0 && {c} < {limit}) {s} += {x};",
+    "{s} += {c} >= {low} && {c} < {limit} ? {x} : {k};", "if (({c} < {low}) | ({c} > {limit})) {s} = {s} * 5; else {s} ^= {x};",
+    "if (!({c} < {low})) {{ {s} += {k}; if ({limit} > {c}) {s} += {x}; }}", "{s} = ({s} ^ in[max({low}, min({c}, {limit})) & 1023]) * 9;",
+)  # fmt: skip
 
 
 class Gathers(Expressions):
@@ -30,3 +39,19 @@ class Gathers(Expressions):
         start = self.one_of(("0", "t", "7"))
         result = "%s" if type_ == "unsigned" else "bits(%s)"
         return [*["%s %s = %s;" % (type_, s, start) for s in names], loop, *["h = h * 31 + %s;" % (result % s) for s in names]]
+
+    def guarded(self):
+        """Returns a loop in which a thread looks at elements around its own if they are inside of limits."""
+        k, s, c, low, limit = [self.new(letter) for letter in "kscwm"]
+        number = 1 + self.below(50)
+        type_ = self.one_of(("int", "int", "unsigned", "long long"))
+        own, offset, most = [self.one_of(texts).format(number) for texts in (OWN, OFFSETS, LIMITS)]
+        cast = "static_cast<%s>(%%s)" % type_
+        element = self.one_of(("{0} + {1} - {2}", "{0} - {2} + {1}", "{0} + ({1} - {2})", "{0} - {1} + {2}", "{0} - ({2} + {1})"))
+        texts = ["const %s %s = %s;" % (type_, c, element.format(cast % own, cast % k, cast % offset))]
+        values = dict(c=c, s=s, k=k, low=low, limit=limit, x=self.one_of(("in[%s & 1023]" % c, "in[(%s & 511) + %s]" % (c, k), "static_cast<unsigned>(%s)" % c)))
+        texts += [self.one_of(GUARDED).format(**values)]
+        head = self.one_of(("unsigned {0} = 0; {0} < {1}; {0}++", "unsigned {0} = {1}; {0}-- > 0;"))
+        loop = Block([["for (%s) {" % head.format(k, self.one_of(("(a & 15)", "%d" % self.below(20), "(b & 7) + 1"))), texts]])
+        limits = ["const %s %s = %s, %s = %s;" % (type_, low, cast % self.one_of(("0", "3", "(a & 31)")), limit, cast % most)]
+        return ["unsigned %s = 1;" % s, *limits, loop, "h = h * 31 + %s;" % s]

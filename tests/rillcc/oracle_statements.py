@@ -77,6 +77,7 @@ class Statements(Gathers):
             (1, self.operations),
             (1, self.rows),
             (2, self.gathered),
+            (2, self.guarded),
             (1, self.ragged),
             (1, self.around),
             (2, self.own_row),

@@ -2,6 +2,9 @@
 """Loops of which the loop over the threads becomes the inner one: which loads and guards they may have."""
 
 import ctypes
+import re
+import shutil
+import subprocess
 
 import differential
 import support
@@ -30,6 +33,23 @@ LOADS = {
     "jumps_by_a_uniform_number": ("s += in[i * 9 + j * n]", True),
     "goes_back_along_a_row": ("s ^= in[i * k + k - 1 - j]", False),
 }
+GUARD = """RILL_KERNEL(%s, int n, int k, int offset, const float *x, const float *w, float *z) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, at = i + offset;
+  float s = 0.0f;
+  %s
+}
+"""
+# Guards with two sides, in front of a loop and in it. `z` has room for all threads; `x` has n elements, `w` has 2 * k + 1.
+GUARDS = {
+    "returns": "if (at < 0 || at >= n) return; for (int j = 0; j < k; j++) s += x[at] * w[j]; z[i] = s;",
+    "returns_from_the_middle": "const int c = i - k / 2; if (c < 0 || c >= n) return; for (int j = 0; j < k; j++) s = s / 2 + x[c] * w[j]; z[i] = s;",
+    "has_a_radius": "if (i < k || i >= n - k) return; for (int j = -k; j <= k; j++) s += x[i + j] * w[j + k]; z[i] = s;",
+    "skips": "for (int j = -k; j <= k; j++) { const int c = i + j; if (c < 0 || c >= n) continue; s += x[c] * w[j + k]; } z[i] = s;",
+    "adds_inside": "for (int j = 0; j < k; j++) { const int c = at + j; if (c >= 0 && c < n) s += x[c] * w[j]; } z[i] = s;",
+    "pads": "for (int j = 0; j < k; j++) { const int c = at + j - k / 2; s += (c < 0 || c >= n ? 3.0f : x[c]) * w[j]; } z[i] = s;",
+    "clamps": "for (int j = -k; j <= k; j++) s += x[min(max(i + j, 0), n - 1)] * w[j + k]; z[i] = s;",
+    "clamps_unsigned": "for (unsigned j = 0; j < k; j++) s += x[min(unsigned(i) + j, unsigned(n) - 1u)] * w[j]; z[i] = s;",
+}
 
 
 class Interchange(differential.Differential):
@@ -57,6 +77,35 @@ class Interchange(differential.Differential):
                     loops, fibers = self.run_both(forms[name], ((n + threads - 1) // threads, 1, 1), (threads, 1, 1), n, k, 16000)
                     self.assertEqual(loops, fibers)
                     self.assertTrue(k == 0 or any(v != i for i, v in enumerate(loops[:n])))
+
+    def test_guards(self):
+        """Threads that a guard keeps from an access are no obstacle. For blocks in which it keeps none, there is a loop of
+        vectors without masks and gathers."""
+        text = "".join(GUARD % guard for guard in GUARDS.items())
+        forms = self.open_all(self.write("k.kernel.cu", "#include <rill/device/cuda_names.h>\n" + text))
+        code = self.disassembly(self.images[0], "block.all") if support.X86 and shutil.which("objdump") else {}
+        for name in GUARDS:
+            for threads, n, k, offset in ((256, 1000, 5, -7), (256, 700, 9, 0), (64, 300, 3, 100), (32, 70, 1, -40), (7, 60, 9, 2), (128, 128, 0, -128)):
+                room = (n // threads + 2) * threads
+                x, w = (ctypes.c_float * n)(*[v % 97 - 40 for v in range(n)]), (ctypes.c_float * (2 * k + 1))(*[v % 5 - 2.5 for v in range(2 * k + 1)])
+                results = []
+                for kernel, as_loops in zip(forms[name], (1, 0)):
+                    z = (ctypes.c_float * room)(*[7] * room)
+                    arguments = *map(ctypes.c_int, (n, k, offset)), *map(pointer_to, (x, w, z))
+                    self.assertEqual(Runner(self).run(kernel, as_loops, (room // threads, 1, 1), (threads, 1, 1), 0, *arguments), 0)
+                    results.append(bytes(z))
+                with self.subTest(kernel=name, threads=threads, n=n, k=k, offset=offset):
+                    self.assertEqual(*results)
+            loops = [loop for body in code.get(name, []) for loop in re.split(r"\tj[a-z]+ .*", body) if re.search(r"\bv?mulps\b", loop)]
+            self.assertTrue(not code or any(not re.search("gather|unpck|insert|{%k", loop) for loop in loops), name)
+
+    def disassembly(self, image, function):
+        """Returns the code of the functions of each kernel whose names begin with `function` after the kernel's."""
+        shown = subprocess.run(["objdump", "-d", image.library._name], capture_output=True, text=True, check=True).stdout
+        found = {}
+        for name, body in re.findall(r"<_Z\d+(\w+)v\.%s[^>]*>:\n(.*?)\n\n" % function, shown + "\n", re.S):
+            found.setdefault(name, []).append(body)
+        return found
 
 
 if __name__ == "__main__":

@@ -146,13 +146,23 @@ class Interchange:
         lib = self.lib
         self.strides, self.gathers = {}, Gathers(self, loop)
         ends = [self.m.terminator(block) for block in loop.blocks - {loop.latch} if len(self.graph[block]) > 1]
-        self.same_way = all(self.m.opcode(end) == llvm.BR and self.stride(loop, lib.GetCondition(end)) == 0 for end in ends)
+        self.same_way = all(self.m.opcode(end) == llvm.BR and self.is_known_way(loop, lib.GetCondition(end)) for end in ends)
         inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
         makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
         is_fit = makes and all(self.is_fit(loop, block, i) for block, i in inside)
         if is_fit and self.gathers.serial:
             self.m.set_text_attribute(self.kernel, ALONG_ROWS)
         return is_fit
+
+    def is_known_way(self, loop, condition):
+        """Returns whether all threads take the same way at a branch, or usually do: all_below.py then tests in each iteration
+        whether the index of each thread is below a limit."""
+        if self.stride(loop, condition) == 0:
+            return True
+        opcode, operands = self.m.opcode(condition), self.m.operands(condition)
+        if opcode in (llvm.AND, llvm.OR, llvm.XOR, llvm.SELECT, llvm.FREEZE):
+            return all(self.is_known_way(loop, operand) for operand in operands)
+        return opcode == llvm.ICMP and sorted(map(str, (self.stride(loop, operand) for operand in operands))) == ["0", "1"]
 
     def is_carried(self, block, value):
         """Returns whether a value differs between threads and is carried to the next iteration of the loop that begins

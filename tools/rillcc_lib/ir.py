@@ -178,6 +178,15 @@ class Module:
     def operands(self, instruction):
         return [self.lib.GetOperand(instruction, i) for i in range(self.lib.GetNumOperands(instruction))]
 
+    def is_computable(self, instruction):
+        """Returns whether an instruction may be executed anywhere: it has no effects, and is no division that can fail."""
+        opcode = self.opcode(instruction)
+        if opcode not in DIVISIONS:
+            return opcode in PURE
+        divisor = self.lib.GetOperand(instruction, 1)
+        number = self.constant(divisor)
+        return number is not None and number not in (0, (1 << self.lib.GetIntTypeWidth(self.lib.TypeOf(divisor))) - 1)
+
     def arguments(self, call):
         return [self.lib.GetOperand(call, i) for i in range(self.lib.GetNumArgOperands(call))]
 
