@@ -161,8 +161,7 @@ class AllBelow:
             holds = self.build("Xor", holds, self.m.number(1, self.m.i1))
             either = self.build("And", holds, condition)
         if self.lib.IsAInstruction(either):
-            mark = self.lib.MetadataAsValue(self.m.context, self.lib.MDNodeInContext2(self.m.context, llvm.array([]), 0))
-            self.lib.SetMetadata(either, self.m.joined_kind, mark)  # for usual_blocks.py
+            self.m.mark(either, self.m.joined_kind)  # for usual_blocks.py
         users = [user for user in self.m.users(condition) if user != either]
         for user in users:
             for i, operand in enumerate(self.m.operands(user)):

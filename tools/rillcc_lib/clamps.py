@@ -12,6 +12,13 @@ from . import llvm
 CLAMPS = {"smin": llvm.SLE, "smax": llvm.SGE, "umin": llvm.ULE, "umax": llvm.UGE}
 
 
+def predicate(module, value):
+    """Returns the comparison that belongs to a minimum or maximum of integers; None for any other value."""
+    callee = module.callee(value) if module.opcode(value) == llvm.CALL else None
+    name = module.name(callee).split(".") if callee else []
+    return CLAMPS.get(name[1]) if len(name) == 3 and name[0] == "llvm" and name[2] in ("i32", "i64") else None
+
+
 class Clamps:
     """Works on a kernel; `below` is the AllBelow that builds values for it."""
 
@@ -41,13 +48,13 @@ class Clamps:
         inside, found = self.c.instructions[block], {}
         before = None
         for number, value in enumerate(inside):
-            predicate, index, limit = self.clamp(value)
-            if not predicate:
+            compares, index, limit = self.clamp(value)
+            if not compares:
                 continue
             before = set(inside[:number]) if before is None else before
             index, conditions = found.get(index, (index, []))
             self.lib.PositionBuilderBefore(self.c.builder, value)
-            condition = self.lib.BuildICmp(self.c.builder, predicate, index, limit, b"")
+            condition = self.lib.BuildICmp(self.c.builder, compares, index, limit, b"")
             parts = self.below.parts(condition)
             if parts and parts[1] and self.below.are_before(before, inside, [*parts[1], limit]):
                 found[value] = index, [*conditions, condition]
@@ -58,14 +65,11 @@ class Clamps:
     def clamp(self, value):
         """Returns (predicate, index, limit) of a minimum or maximum of a value that differs between threads and of a uniform
         limit: it is the index if the comparison holds."""
-        callee = self.m.callee(value) if self.m.opcode(value) == llvm.CALL else None
-        name = self.m.name(callee).split(".") if callee else []
-        if len(name) != 3 or name[0] != "llvm" or name[1] not in CLAMPS or name[2] not in ("i32", "i64"):
-            return None, None, None
-        varying = [argument for argument in self.m.arguments(value) if argument in self.c.varying]
+        compares = predicate(self.m, value)
+        varying = [argument for argument in self.m.arguments(value) if argument in self.c.varying] if compares else []
         if len(varying) != 1:
             return None, None, None
-        return CLAMPS[name[1]], varying[0], next(argument for argument in self.m.arguments(value) if argument != varying[0])
+        return compares, varying[0], next(argument for argument in self.m.arguments(value) if argument != varying[0])
 
     def replace(self, value, index, holds):
         users = self.m.users(value)

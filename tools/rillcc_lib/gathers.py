@@ -15,8 +15,6 @@ from . import flow, llvm
 MANY = None  # represents a stride or a step that is unknown or not constant
 LINE = 64  # bytes of a cache line
 FAR = LINE + 1  # represents a step by a number of elements that is not constant
-# An attribute of kernels in which the loop over the threads becomes the inner loop although each thread goes along a row.
-ALONG_ROWS = b"rill-along-rows"
 # Values from one iteration to the next that are computed by only one of these operations are a sum or the like, which
 # LLVM computes for several iterations at once.
 REDUCTIONS = {llvm.ADD, llvm.SUB}, {llvm.MUL}, {llvm.AND}, {llvm.OR}, {llvm.XOR}
@@ -28,10 +26,11 @@ class Gathers:
         self.i, self.m, self.lib, self.loop = interchange, interchange.m, interchange.lib, loop
         self.inside = {value for block in loop.blocks for value in interchange.instructions[block]}
         self.steps: dict = {}
-        self.serial = None
+        self.serial, self.used = None, False
 
     def is_fit(self, pointer):
         """Returns whether a load from places that are far apart for neighbouring threads prevents no interchange."""
+        self.used = True
         step = self.step(pointer)
         if step is MANY or abs(step) > LINE:
             return True

@@ -15,8 +15,8 @@ loads. Code that only some threads execute must not access memory. A later step 
 some may be missing, it removes the cut.
 """
 
-from . import flow, llvm, whole_rounds
-from .gathers import ALONG_ROWS, MANY, Gathers
+from . import clamps, flow, llvm, whole_rounds
+from .gathers import MANY, Gathers
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
@@ -36,6 +36,7 @@ MOST_NEAR = 4  # elements from a thread to the next one for which LLVM loads who
 class Loop:
     def __init__(self, header, latch, blocks):
         self.header, self.latch, self.blocks = header, latch, blocks
+        self.gathers = False  # whether loads of neighbouring threads are far apart
 
 
 def add(a, b):
@@ -150,8 +151,7 @@ class Interchange:
         inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
         makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
         is_fit = makes and all(self.is_fit(loop, block, i) for block, i in inside)
-        if is_fit and self.gathers.serial:
-            self.m.set_text_attribute(self.kernel, ALONG_ROWS)
+        loop.gathers = self.gathers.used
         return is_fit
 
     def is_known_way(self, loop, condition):
@@ -237,6 +237,8 @@ class Interchange:
             return strides[0]
         if opcode in SAME:
             return strides[0]
+        if opcode == llvm.CALL and clamps.predicate(m, value) and 0 in strides:
+            return add(*strides)  # in blocks in which no thread reaches the limit
         return self.stride_of_element(value, strides) if opcode == llvm.GEP else MANY
 
     def stride_of_phi(self, loop, phi):
@@ -295,6 +297,7 @@ class Interchange:
         if len(paying) > MOST_LOOPS:
             paying = []
         places = [self.place(loop) for loop in paying]
+        gathering = [place for loop, place in zip(paying, places) if loop.gathers]
         # If no thread has iterations left, all threads skip the remainder together; otherwise each would test it.
         places += [m.terminator(block) for loop in paying for block in rounds.rests.get(loop.header, [])]
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
@@ -303,5 +306,7 @@ class Interchange:
             lib.AddAttributeAtIndex(marker, llvm.FUNCTION_INDEX, m.attribute("noduplicate"))
         for place in places:
             lib.PositionBuilderBefore(builder, place)
-            lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+            call = lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+            if place in gathering:
+                m.mark(call, m.gathers_kind)
         lib.DisposeBuilder(builder)

@@ -6,7 +6,6 @@ from typing import Optional
 
 from . import few, llvm, short_regions
 from .all_below import SWAPPED
-from .gathers import ALONG_ROWS
 from .interchange import SCATTERS
 from .ir import PURE
 from .regions import SYNC_POINTS, THREAD
@@ -317,12 +316,11 @@ class Loops(Slots):
                 hints.append(self.hint("unroll.disable"))
         self.hint_loop(branch, *hints)
 
-    def mark_lanes(self, branch, is_short):
-        """Makes LLVM vectorize the loop over the lanes of a warp before it unrolls the loop, not after. A short loop that it
-        does not vectorize is unrolled a few times if it goes along rows (gathers.py)."""
+    def mark_lanes(self, branch):
+        """Makes LLVM vectorize the loop over the lanes of a warp before it unrolls the loop, not after."""
         after = self.hint("vectorize.followup_vectorized", self.hint("isvectorized", self.number_hint(1)))
-        unroll = self.hint("unroll.count", self.number_hint(4)) if is_short and self.m.has_text_attribute(self.function, ALONG_ROWS) else self.hint("unroll.disable")
-        self.hint_loop(branch, self.hint("interleave.count", self.number_hint(1)), unroll, after)
+        hints = self.hint("interleave.count", self.number_hint(1)), self.hint("unroll.disable"), after
+        self.hint_loop(branch, *hints)
 
     def unrolled(self):
         """Returns the hints for a loop that is vectorized, and then unrolled completely."""

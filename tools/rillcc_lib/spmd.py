@@ -409,7 +409,7 @@ class Rewriter:
             finder.find()
             writer = threads.Writer(finder)
             writer.write()
-            if not finder.synchronizes:
+            if not finder.synchronizes and not finder.has_gathers:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
                 raise regions.Refused("LLVM finds an error in the loops that rillcc made from it, which is a bug in rillcc")
@@ -420,7 +420,8 @@ class Rewriter:
     def widen(self, kernel):
         """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions become a
         third faster. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep
-        the default."""
+        the default. So do kernels with interchanged loops that gather, because a gather of 512 bits takes longer than
+        two of 256 bits on some processors."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))
         self.lib.AddAttributeAtIndex(kernel, llvm.FUNCTION_INDEX, wide)

@@ -22,7 +22,6 @@ from .slots import MOST_THREADS
 
 WIDEST = 128  # threads for which a group without warp functions is executed at once, if rows consist of so many
 MOST_OWN = 1024  # bytes that these threads keep; after SROA about half of them remain in registers
-MOST_SHORT = 40  # instructions of a short loop
 ENDED = 0xFFFF  # defined in rill/device/host_schedule.h
 NUMBERS = (*FLOATS, llvm.INTEGER_TYPE)
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
@@ -62,13 +61,15 @@ class Strips(Lanes):
         """Returns whether a group contains a complete interchanged loop that gains from being in the group. A loop that
         contains stores gains only if something in the group depends on the warp or the lane: LLVM compares the
         addresses of all accesses in each execution of the loop, which takes as long for the threads of a warp as for
-        the threads of a row."""
+        the threads of a row. A loop that gathers gains nothing from values in registers, and longer rows keep more loads
+        in flight."""
         inside = set(group.regions[1:])
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
-        about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
-        return any(about_warps or not self.stores(r) for r in loops)
+        values = [i for r in group.regions for i in self.region_instructions(r) if i in self.c.varying and self.is_about_warps(i)]
+        about_warps = any(map(self.c.depends_only_on_index, values))
+        return any(about_warps or not (self.stores(r) or self.c.gathers(r.blocks)) for r in loops)
 
     def may_be_wide(self, group):
         """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""
@@ -426,8 +427,7 @@ class Strips(Lanes):
         else:
             following = self.nowrap(self.build("Add", lane, m.number(1)))
             again = self.build("ICmp", llvm.ULT, following, count)
-            is_short = not any(len(graph[b]) > 1 for b in blocks) and sum(len(m.instructions(b)) for b in blocks) <= MOST_SHORT
-            self.mark_lanes(self.branch_if(again, copies[rows.loop], after), is_short)
+            self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
             self.thread_loops.append(ThreadLoop(copies[rows.loop], latch, lane))
         self.at_end(after)
