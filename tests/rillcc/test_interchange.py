@@ -50,6 +50,17 @@ GUARDS = {
     "clamps": "for (int j = -k; j <= k; j++) s += x[min(max(i + j, 0), n - 1)] * w[j + k]; z[i] = s;",
     "clamps_unsigned": "for (unsigned j = 0; j < k; j++) s += x[min(unsigned(i) + j, unsigned(n) - 1u)] * w[j]; z[i] = s;",
 }
+WRAPPED = """RILL_KERNEL(%s, int n, int k, const unsigned *in, const unsigned char *bytes, unsigned *out) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x %% 32;
+  float s = 1.0f;
+  for (int j = 0; j < k; j++) {
+    s = s / 2 + %s;
+    s += rill_shuffle_down(s, 1);
+  }
+  if (i < n) out[i] = __float_as_uint(s);
+}
+"""
+WRAPS = {"masked": "in[lane * 3 & 63]", "narrowed": "in[static_cast<unsigned char>(lane * 11)]", "shifted": "in[2 * j + ((lane << 2) + 5 & 31)]"}
 
 
 class Interchange(differential.Differential):
@@ -98,6 +109,18 @@ class Interchange(differential.Differential):
                     self.assertEqual(*results)
             loops = [loop for body in code.get(name, []) for loop in re.split(r"\tj[a-z]+ .*", body) if re.search(r"\bv?mulps\b", loop)]
             self.assertTrue(not code or any(not re.search("gather|unpck|insert|{%k", loop) for loop in loops), name)
+
+    def test_indices_that_wrap(self):
+        text = "".join(WRAPPED % item for item in WRAPS.items())
+        for level in (level for level in ("x86-64", "x86-64-v3", "x86-64-v4") if support.X86 and support.runnable(level)):
+            c_file, _ = self.compile(self.write("k.kernel.cu", "#include <rill/device/cuda_names.h>\n" + text), "--target", "cpu:" + level)
+            image = support.HostImage(self, "wraps_" + level, support.host_images(c_file)["cpu:" + level])
+            fibers = self.open(self.write("k.kernel.cu", "#include <rill/device/cuda_names.h>\n" + text), "--fibers")
+            for name in WRAPS:
+                for threads in 32, 256:
+                    loops, expected = self.run_both((image.kernels[name], fibers.kernels[name]), (2, 1, 1), (threads, 1, 1), 2 * threads, 5, 16000)
+                    with self.subTest(level=level, kernel=name, threads=threads):
+                        self.assertEqual(loops, expected)
 
     def disassembly(self, image, function):
         """Returns the code of the functions of each kernel whose names begin with `function` after the kernel's."""

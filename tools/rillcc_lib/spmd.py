@@ -29,6 +29,7 @@ from . import (
     threads,
     usual_blocks,
     versions,
+    wraps,
 )
 from .slots import MOST_THREADS
 
@@ -502,7 +503,8 @@ class Rewriter:
 
 def rewrite(library, source, output, fibers, options, any_level=False):
     """Rewrites the bitcode of one file into another. Returns a note for each kernel on how it runs, the largest size of
-    its threads' arrays in bytes, and the names of the kernels whose blocks never wait for others. If `fibers` is a
+    its threads' arrays in bytes, the names of the kernels whose blocks never wait for others, and whether an index wraps
+    as in wraps.py. If `fibers` is a
     reason, all kernels run on fibers and nothing is inlined. With options.fill, the arrays are first filled with a
     pattern. With options.check, calls in front of accesses name their variables. With `any_level`, the output can be
     compiled for any level of the processor."""
@@ -543,6 +545,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 conversions.replace(module)
                 atomics.replace(module)
                 divisions.Divisions(module).replace()
+                index_wraps = wraps.Wraps(module).exist()
                 rewriter.drop_helpers()
                 rewriter.drop_services()
                 if any_level:
@@ -550,6 +553,6 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)
-                return notes, rewriter.arrays, never_wait
+                return notes, rewriter.arrays, never_wait, index_wraps
         finally:
             module.close()
