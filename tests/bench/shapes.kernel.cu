@@ -215,6 +215,17 @@ __global__ void spmv_warp(int n, int k, const int *starts, const int *columns, c
   if (in_warp == 0) z[row] = sum;
 }
 
+__global__ void spmv_ell(int n, int k, const int *columns, const float *values, const float *x, float *z) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= n) return;
+  float sum = 0.0f;
+  for (int j = 0; j < k; j++) {
+    LOOP_BARRIER();
+    sum += values[j * n + row] * x[columns[j * n + row] & 16383];
+  }
+  z[row] = sum;
+}
+
 __global__ void checksum(int n, int k, const unsigned char *bytes, const unsigned *table, unsigned *z) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -457,6 +468,19 @@ __global__ void filter_1d(int n, int k, const float *x, const float *weights, fl
   for (int j = 0; j < k; j++) {
     LOOP_BARRIER();
     sum += x[i + j] * weights[j];
+  }
+  z[i] = sum;
+}
+
+__global__ void filter_border(int n, int k, const float *x, const float *weights, float *z) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float sum = 0.0f;
+  for (int j = -k; j <= k; j++) {
+    LOOP_BARRIER();
+    int at = i + j;
+    if (at < 0 || at >= n) continue;
+    sum += x[at] * weights[k + j];
   }
   z[i] = sum;
 }

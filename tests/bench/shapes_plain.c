@@ -288,6 +288,15 @@ SHAPE_FUNCTION(spmv_thread) {
 
 SHAPE_FUNCTION(spmv_warp) { JOIN(SIDE, spmv_thread)(d, first, last); }
 
+SHAPE_FUNCTION(spmv_ell) {
+  const float *values = d->y, *x = d->x;
+  const int *columns = d->index;
+  float *restrict z = d->z;
+  for (size_t i = first; i < last; i++) z[i] = 0;
+  for (size_t j = 0; j < d->k; j++)
+    for (size_t i = first; i < last; i++) z[i] += values[j * d->n + i] * x[columns[j * d->n + i] & 16383];
+}
+
 SHAPE_FUNCTION(checksum) {
   const uint8_t *bytes = d->bytes;
   const unsigned *table = (const unsigned *)d->index;
@@ -510,6 +519,19 @@ SHAPE_FUNCTION(filter_1d) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < k; j++) sum += x[i + j] * weights[j];
+    z[i] = sum;
+  }
+}
+
+SHAPE_FUNCTION(filter_border) {
+  const float *x = d->x, *weights = d->y;
+  float *restrict z = d->z;
+  const size_t k = d->k, n = d->n;
+  for (size_t i = first; i < last; i++) {
+    const size_t from = i < k ? k - i : 0, to = i + k < n ? 2 * k + 1 : n + k - i;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = from; j < to; j++) sum += x[i + j - k] * weights[j];
     z[i] = sum;
   }
 }

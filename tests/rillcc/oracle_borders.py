@@ -4,12 +4,15 @@ from oracle_kernels import Block
 from oracle_statements import Statements
 
 CONDITIONS = ("i < n", "i + {0} < n", "n > i", "i >= {0} && i < n", "i > {0} && i + {1} <= n", "static_cast<int>(i) > {0}", "t + {0} < a % 300 && i < n",
-              "blockIdx.x * threads + t < b * {1}")  # fmt: skip
+              "blockIdx.x * threads + t < b * {1}", "i >= a % {1} && i < n - b % 9", "static_cast<int>(i - a % {1}) >= 0 && static_cast<int>(i - a % {1}) < c",
+              "!(static_cast<int>(i) - static_cast<int>(b) / 2 < 0 || static_cast<int>(i) - static_cast<int>(b) / 2 >= static_cast<int>(n))",
+              "i + (a & 63) >= 64u + {0} && i + (a & 63) < n")  # fmt: skip
 LIMITS = ("a % {0}", "b % {0}", "p.u % {0}", "blockIdx.x + {1}", "{0}", "min(b, {0}u)", "(n & {1}) + 1")
 UPDATES = ("h = h * 31 + in[{k} * 8 + t];", "h ^= in[{k} * 8 + t] + in[{k}] * {0};", "h += in[{k} + i];", "s = s * 0.5f + x[t] - x[{k}];",
            "h += ({k} * 77 + {0}) / (i - low);", "h += h / (in[{k} * 8 + t] | 1);", "s += h > {1}u * {k} ? x[t] : s;", "h = h * 3 + {k};",
            "out[i] = h + {k};", "h += static_cast<unsigned>(__popc(in[{k} * 8 + t] ^ h));", "s = fmaxf(s, sqrtf(fabsf(x[t]))) + {0};",
-           "h = max(h, in[t + {0}]) ^ h << 3;")  # fmt: skip
+           "h = max(h, in[t + {0}]) ^ h << 3;", "h = in[(h ^ in[{k} + t]) & 1023] ^ h >> 7;", "s += x[in[{k} * 8 + t] & 255];",
+           "h = (h ^ in[t * 3 + {k}]) * 16777619u;", "h += in[(1000 - i - {k}) & 1023] ^ {0};")  # fmt: skip
 
 
 class Borders(Statements):

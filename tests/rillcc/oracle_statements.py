@@ -1,9 +1,10 @@
 """The statements of random kernels that a thread executes by itself."""
 
-from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, Block, Expressions, Variable
+from oracle_gathers import Gathers
+from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, Block, Variable
 
 
-class Statements(Expressions):
+class Statements(Gathers):
     """Makes lists of statements, strings and Blocks. `depth` says how many compound ones may be around each other."""
 
     def __init__(self, numbers, without):
@@ -75,6 +76,8 @@ class Statements(Expressions):
             (1, self.function),
             (1, self.operations),
             (1, self.rows),
+            (2, self.gathered),
+            (2, self.guarded),
             (1, self.ragged),
             (1, self.around),
             (2, self.own_row),

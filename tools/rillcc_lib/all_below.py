@@ -8,15 +8,15 @@ vectors can be several times slower, because not all processors read ahead for t
 or a sum of these, and the condition may use (b + t) / 32.
 
 If the limit is a small constant, as in `b + t > 0`, most blocks are above it, and the first thread determines whether
-all threads are. Stencils have several such conditions at their borders, which share one second loop.
+all threads are. Stencils have several such conditions at their borders, which share one second loop. So do the
+conditions of a basic block inside a loop, such as `c >= 0 && c < n` with c = b + t - 3 + k.
 
 In a loop that all threads execute together, `for (i = b + t; ...; i += s)`, the index is split into a uniform part and
 the thread's own part: `for (u = b; ...; u += s) { i = u + t; ... }`. The result is the same, because sums of integers
 wrap.
 """
 
-from . import llvm
-from .ir import PURE
+from . import clamps, llvm
 
 BELOW = {llvm.SLT: llvm.SLT, llvm.SLE: llvm.SLE, llvm.ULT: llvm.ULT, llvm.ULE: llvm.ULE}
 BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the negated comparisons
@@ -32,10 +32,15 @@ MOST_LOW = 64  # a limit up to this number is a lower bound, not the number of e
 MOST_BY = 1 << 16  # limit for factors of an index, so that a sum of several products stays below 2^31
 
 
+class Less(int):
+    """A uniform value that is subtracted from the other terms of a sum."""
+
+
 class AllBelow:
     def __init__(self, finder, indices):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
         self.indices = indices  # the names of the functions that return them
+        self.wanted: dict = {}  # the values of conditions for which a thread goes where most threads go, if this is known
 
     def split_counters(self):
         for block in self.c.order:
@@ -49,7 +54,7 @@ class AllBelow:
             return
         (following, latch), (start, before) = steps[0], next(way for way in ways if way != steps[0])
         step = next((v for v in self.m.operands(following) if v != phi), phi)
-        terms = self.terms(start, (llvm.ADD,))
+        terms = self.terms(start, (llvm.ADD, llvm.SUB))
         index = [term for term in terms if self.largest(term)]
         if step in self.c.varying or len(index) != 1 or any(t in self.c.varying for t in terms if t not in index):
             return
@@ -58,7 +63,7 @@ class AllBelow:
         self.lib.PositionBuilderBefore(self.c.builder, end)
         base = self.m.number(0, kind)
         for term in terms:
-            base = self.build("Add", base, term)
+            base = self.plus(base, term)
         self.lib.PositionBuilderBefore(self.c.builder, phi)
         common = self.build("Phi", kind)
         self.lib.PositionBuilderBefore(self.c.builder, following)
@@ -80,15 +85,38 @@ class AllBelow:
         joined = [condition for condition in found if self.is_known_early(condition)]
         if len(joined) < 2 or not any(map(self.is_low, joined)):
             joined = []
-        together = self.build_before_threads(joined) if joined else None
+        clamped = clamps.Clamps(self)
+        together = dict.fromkeys(joined, self.build_before_threads(joined)) if joined else {}
         for block in self.c.order:
+            together.update(self.build_for_block(block, [i for i in self.c.instructions[block] if i in found and i not in joined]))
             for condition in self.c.instructions[block]:
                 if condition not in found:
                     continue
                 self.lib.PositionBuilderBefore(self.c.builder, condition)
-                holds = together if condition in joined else self.build_mostly(condition)
+                holds = together[condition] if condition in together else self.build_mostly(condition)
                 if holds is not None:
                     self.note_condition(condition, holds)
+            clamped.note(block)
+
+    def build_for_block(self, block, conditions):
+        """Builds a value that is true if each of several conditions in a block, one of which has a low limit, holds for all
+        threads, in front of the first of them. They then have one second loop. Returns the value for each of these
+        conditions."""
+        known = {condition: self.parts(condition) for condition in conditions}
+        inside = self.c.instructions[block]
+        before = set(inside[: inside.index(conditions[0])]) if conditions else set()
+        joined = [c for c, parts in known.items() if parts and parts[1] and self.are_before(before, inside, [*parts[1], parts[2]])]
+        if len(joined) < 2 or not any(map(self.is_low, joined)):
+            return {}
+        self.lib.PositionBuilderBefore(self.c.builder, conditions[0])
+        together = self.build_mostly(joined[0])
+        for condition in joined[1:]:
+            together = self.build("And", together, self.build_mostly(condition))
+        return dict.fromkeys(joined, self.build("Freeze", together))
+
+    @staticmethod
+    def are_before(before, inside, values):
+        return all(value in before or value not in inside for value in values)
 
     def is_known_early(self, condition):
         """Returns whether build_mostly() accepts a condition, and can build its value anywhere in the kernel."""
@@ -99,7 +127,7 @@ class AllBelow:
         """Returns whether a uniform value can be computed anywhere from values that are known before the threads start."""
         if value not in self.c.block_of:
             return True
-        return self.m.opcode(value) in PURE and all(map(self.is_early, self.m.operands(value)))
+        return self.m.is_computable(value) and all(map(self.is_early, self.m.operands(value)))
 
     def build_before_threads(self, conditions):
         """Builds a value that is true if each condition holds for all threads, before the threads start, so that all
@@ -133,8 +161,7 @@ class AllBelow:
             holds = self.build("Xor", holds, self.m.number(1, self.m.i1))
             either = self.build("And", holds, condition)
         if self.lib.IsAInstruction(either):
-            mark = self.lib.MetadataAsValue(self.m.context, self.lib.MDNodeInContext2(self.m.context, llvm.array([]), 0))
-            self.lib.SetMetadata(either, self.m.joined_kind, mark)  # for usual_blocks.py
+            self.m.mark(either, self.m.joined_kind)  # for usual_blocks.py
         users = [user for user in self.m.users(condition) if user != either]
         for user in users:
             for i, operand in enumerate(self.m.operands(user)):
@@ -157,7 +184,7 @@ class AllBelow:
         predicate, _, limit = self.comparison(condition)
         number = self.m.constant(limit)
         if number is None or predicate not in BELOW:
-            return False
+            return self.wanted.get(condition, self.holds_below(condition)) != self.holds_below(condition)
         signed = BELOW[predicate] in SIGNED
         negative = signed and number >> (self.lib.GetIntTypeWidth(self.lib.TypeOf(limit)) - 1)
         return bool(negative) or number <= MOST_LOW
@@ -184,7 +211,7 @@ class AllBelow:
         if steps and signed and not (below in SIGNED and all(self.m.opcode(step) in SIGNED_STEPS for step in steps)):
             return None
         found = self.split(value)
-        return (steps, found[1], limit, signed, value) if found else None
+        return (steps, [*found[1], *self.inner_terms(found[2])], limit, signed, value) if found else None
 
     def build_all(self, condition, here=lambda value: value, alone=False, low=False):
         """Builds a value, at the builder's position, that is true if all threads of the block are below the limit; with
@@ -195,8 +222,10 @@ class AllBelow:
             return None
         steps, _, limit, signed, value = known
         below = BELOW[self.comparison(condition)[0]]
-        least, last, _ = self.build_range(value, here, alone)
+        least, last, _, fits = self.build_range(value, here, alone)
         ordered = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, least)
+        for fit in fits:
+            ordered = self.build("And", ordered, fit)
         end = least if low else last
         for step in steps:
             end = self.extend(step, end)
@@ -206,7 +235,7 @@ class AllBelow:
         """Builds a value that is true if a condition that build_mostly() accepts holds for at least a quarter of the
         threads, approximately."""
         steps, _, limit, _, value = self.parts(condition)
-        least, last, _ = self.build_range(value, here)
+        least, last, _, _ = self.build_range(value, here)
         quarter = self.build("LShr", self.build("Sub", last, least), self.m.number(2, self.lib.TypeOf(value)))
         low, below = self.is_low(condition), BELOW[self.comparison(condition)[0]]
         end = self.build("Sub", last, quarter) if low else self.build("Add", least, quarter)
@@ -215,29 +244,46 @@ class AllBelow:
         return self.build("ICmp", ABOVE[below] if low else below, end, here(limit))
 
     def split(self, value):
-        """Splits a sum into the terms that depend on the thread's index and the other terms, which must be uniform.
-        Returns None for any other value."""
+        """Splits a sum into the terms that depend on the thread's index, uniform terms, and extensions to 64 bits of 32-bit
+        sums that can be split. Returns None for any other value."""
         terms = self.terms(value)
-        indices = [term for term in terms if self.largest(term)]
-        uniform = [term for term in terms if term not in indices]
-        if not indices or any(term in self.c.varying for term in uniform):
+        sums = [term for term in terms if self.is_extended(term)]
+        indices = [term for term in terms if self.largest(term) and term not in sums]
+        uniform = [term for term in terms if term not in indices and term not in sums]
+        if not (indices or sums) or any(term in self.c.varying for term in uniform):
             return None
-        return (indices, uniform) if self.lib.TypeOf(value) in (self.m.i32, self.m.i64) else None
+        return (indices, uniform, sums) if self.lib.TypeOf(value) in (self.m.i32, self.m.i64) else None
+
+    def is_extended(self, term):
+        if term not in self.c.varying or self.m.opcode(term) not in EXTENSIONS or self.largest(term):
+            return False
+        found = self.split(self.lib.GetOperand(term, 0))
+        return bool(found) and not found[2]
+
+    def inner_terms(self, sums):
+        """Returns the uniform terms of sums that are extended to 64 bits."""
+        return [term for value in sums for term in self.split(self.lib.GetOperand(value, 0))[1]]
 
     def build_range(self, value, here=lambda value: value, alone=False):
         """Builds the least and the greatest value that a sum of uniform values and of the thread's index has in any
         thread; if the sum wraps, the greatest is less than the least. Also returns the terms that differ between
-        threads. Returns None for any other value."""
+        threads, and values that must also be true. Returns None for any other value."""
         found = self.split(value)
-        if not found or not (found[1] or alone):
+        if not found or not (found[1] or self.inner_terms(found[2]) or alone):
             return None
-        (indices, uniform), kind = found, self.lib.TypeOf(value)
-        least, most = here(uniform[0]) if uniform else self.m.number(0, kind), self.largest(indices[0])()
-        for term in uniform[1:]:
-            least = self.build("Add", least, here(term))
-        for term in indices[1:]:
+        (indices, uniform, sums), kind, fits = found, self.lib.TypeOf(value), []
+        least, most = self.m.number(0, kind), self.m.number(0)
+        for term in uniform:
+            least = self.plus(least, term, here)
+        for term in indices:
             most = self.build("Add", most, self.largest(term)())
-        return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most), indices
+        last = self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most)
+        for term in sums:
+            extends = EXTENSIONS[self.m.opcode(term)]
+            low, high, _, _ = self.build_range(self.lib.GetOperand(term, 0), here, True)
+            fits.append(self.build("ICmp", llvm.SGE if extends == "SExt" else llvm.UGE, high, low))
+            least, last = [self.build("Add", a, self.build(extends, b, kind)) for a, b in ((least, low), (last, high))]
+        return least, last, [*indices, *sums], fits
 
     def extend(self, step, value):
         """Builds the result of one of the operations in `steps` for a value."""
@@ -265,10 +311,17 @@ class AllBelow:
         most = 16 if least == 1 else MOST_BY
         return by if by is not None and least <= by <= most else None
 
-    def terms(self, value, made_by=(llvm.ADD, llvm.OR)):
+    def plus(self, value, term, here=lambda value: value):
+        """Builds the sum of a value and of a term of a sum."""
+        return self.build("Sub" if isinstance(term, Less) else "Add", value, here(term))
+
+    def terms(self, value, made_by=(llvm.ADD, llvm.SUB, llvm.OR)):
         """Returns the terms of a sum. If it is built by `or`, the sum of the terms is an upper bound of the value."""
         if value not in self.c.varying or not any(self.m.is_binary(value, opcode) for opcode in made_by):
             return [value]
+        if self.m.is_binary(value, llvm.SUB):
+            whole, less = self.m.operands(value)
+            return [value] if less in self.c.varying else [*self.terms(whole, made_by), Less(less)]
         return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):

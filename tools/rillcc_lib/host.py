@@ -44,6 +44,8 @@ DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
 # which processors do not read ahead. Kernels are so long that LLVM would not emit the second loop of
 # rillcc_lib/all_below.py with its usual threshold.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
+# For indices that wrap (wraps.py).
+NO_GROUPS = "-mllvm -enable-interleaved-mem-accesses=false".split()
 # An undefined symbol is an error now, not only when the image is loaded. The C++ library is linked only if kernels use
 # it. The host finds the variables of a source by their symbols, so symbols are not stripped.
 LINK_FLAGS = (
@@ -69,6 +71,7 @@ class Cut:
     forms: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
     apart: set = field(default_factory=set)
+    index_wraps: bool = False
 
 
 @dataclass
@@ -368,6 +371,7 @@ class Host:
             return done, {}
         assembly = output + ".s"
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS + CLANG_CHECK_FLAGS if options.check else LOOP_FLAGS)]
+        flags += NO_GROUPS if levels.cut.index_wraps else []
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
         # Do not warn about loops over threads, which have no source line. Do not warn about a #pragma unroll without

@@ -10,15 +10,16 @@ of an array from one iteration to the next. No thread waits at this cut, and eac
 same order as before.
 
 The interchange requires that all threads leave the loop in the same iteration. Each access to memory in the loop must
-be to one address for all threads, to adjacent elements or to a table of constants. Code that only some threads execute
-must not access memory. A later step checks whether all threads are there; if some may be missing, it removes the cut.
+be to one address for all threads, to elements near each other or to a table of constants; gathers.py decides on other
+loads. Code that only some threads execute must not access memory. A later step checks whether all threads are there; if
+some may be missing, it removes the cut.
 """
 
-from . import flow, llvm, whole_rounds
+from . import clamps, flow, llvm, whole_rounds
+from .gathers import MANY, Gathers
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
-MANY = None  # represents a stride that is unknown or not constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE, FLOATS = 13, 10, 11, (1, 2, 3)  # values of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 # Divisors for which the quotient of a thread's index is the number of its warp, and the remainder depends on the lane.
@@ -29,11 +30,13 @@ MOST_LOOPS = 32  # per kernel; with many more, clang takes a long time
 # An attribute of kernels in which neighbouring threads store more than MOST_APART elements apart. Such a kernel is
 # slower when vectorized.
 SCATTERS, MOST_APART = b"rill-scatters", 8
+MOST_NEAR = 4  # elements from a thread to the next one for which LLVM loads whole vectors and takes elements from them
 
 
 class Loop:
     def __init__(self, header, latch, blocks):
         self.header, self.latch, self.blocks = header, latch, blocks
+        self.gathers = False  # whether loads of neighbouring threads are far apart
 
 
 def add(a, b):
@@ -142,12 +145,24 @@ class Interchange:
     def is_fit_for_all(self, loop):
         """Returns whether an iteration of a loop can be executed for all threads at once, if they all take part."""
         lib = self.lib
-        self.strides = {}
+        self.strides, self.gathers = {}, Gathers(self, loop)
         ends = [self.m.terminator(block) for block in loop.blocks - {loop.latch} if len(self.graph[block]) > 1]
-        self.same_way = all(self.m.opcode(end) == llvm.BR and self.stride(loop, lib.GetCondition(end)) == 0 for end in ends)
+        self.same_way = all(self.m.opcode(end) == llvm.BR and self.is_known_way(loop, lib.GetCondition(end)) for end in ends)
         inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
         makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
-        return makes and all(self.is_fit(loop, block, i) for block, i in inside)
+        is_fit = makes and all(self.is_fit(loop, block, i) for block, i in inside)
+        loop.gathers = self.gathers.used
+        return is_fit
+
+    def is_known_way(self, loop, condition):
+        """Returns whether all threads take the same way at a branch, or usually do: all_below.py then tests in each iteration
+        whether the index of each thread is below a limit."""
+        if self.stride(loop, condition) == 0:
+            return True
+        opcode, operands = self.m.opcode(condition), self.m.operands(condition)
+        if opcode in (llvm.AND, llvm.OR, llvm.XOR, llvm.SELECT, llvm.FREEZE):
+            return all(self.is_known_way(loop, operand) for operand in operands)
+        return opcode == llvm.ICMP and sorted(map(str, (self.stride(loop, operand) for operand in operands))) == ["0", "1"]
 
     def is_carried(self, block, value):
         """Returns whether a value differs between threads and is carried to the next iteration of the loop that begins
@@ -170,8 +185,10 @@ class Interchange:
             return True  # a table of constants
         if lib.IsAAllocaInst(root) or not (self.same_way or flow.dominates(self.immediate, block, loop.latch)):
             return False
-        stride = self.stride(loop, pointer)
-        return stride == self.lib.ABISizeOfType(self.m.layout, kind) or (stride == 0 and opcode == llvm.LOAD)
+        stride, size = self.stride(loop, pointer), self.lib.ABISizeOfType(self.m.layout, kind)
+        if opcode == llvm.STORE:
+            return stride == size
+        return (stride is not MANY and abs(stride) <= MOST_NEAR * size) or self.gathers.is_fit(pointer)
 
     def root(self, pointer):
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, *SAME):
@@ -195,13 +212,19 @@ class Interchange:
         if opcode == llvm.CALL and self.marker(value):
             return 1 if self.marker(value) in ("rill_ir_thread_x", "rill_ir_thread") else 0
         operands = m.arguments(value) if opcode == llvm.CALL else m.operands(value)
-        strides = [self.stride(loop, operand) for operand in operands]
+        return self.combine(value, operands, [self.stride(loop, operand) for operand in operands])
+
+    def combine(self, value, operands, strides):
+        """Returns the stride of a value, given the strides of its operands."""
+        m, opcode = self.m, self.m.opcode(value)
         if not any(stride != 0 for stride in strides):
             return 0
         if opcode in (llvm.ADD, llvm.OR):
             return add(*strides)
         if opcode == llvm.SUB:
             return add(strides[0], times(strides[1], -1))
+        if opcode == llvm.XOR and m.constant(operands[1]) in (2**32 - 1, 2**64 - 1):
+            return times(strides[0], -1)  # -1 - x
         if opcode == llvm.MUL:
             (a, b), (x, y) = strides, map(m.constant, operands)
             return times(a, y) if b == 0 else times(b, x) if a == 0 else MANY
@@ -214,6 +237,8 @@ class Interchange:
             return strides[0]
         if opcode in SAME:
             return strides[0]
+        if opcode == llvm.CALL and clamps.predicate(m, value) and 0 in strides:
+            return add(*strides)  # in blocks in which no thread reaches the limit
         return self.stride_of_element(value, strides) if opcode == llvm.GEP else MANY
 
     def stride_of_phi(self, loop, phi):
@@ -272,6 +297,7 @@ class Interchange:
         if len(paying) > MOST_LOOPS:
             paying = []
         places = [self.place(loop) for loop in paying]
+        gathering = [place for loop, place in zip(paying, places) if loop.gathers]
         # If no thread has iterations left, all threads skip the remainder together; otherwise each would test it.
         places += [m.terminator(block) for loop in paying for block in rounds.rests.get(loop.header, [])]
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
@@ -280,5 +306,7 @@ class Interchange:
             lib.AddAttributeAtIndex(marker, llvm.FUNCTION_INDEX, m.attribute("noduplicate"))
         for place in places:
             lib.PositionBuilderBefore(builder, place)
-            lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+            call = lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+            if place in gathering:
+                m.mark(call, m.gathers_kind)
         lib.DisposeBuilder(builder)

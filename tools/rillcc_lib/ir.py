@@ -119,6 +119,15 @@ class Module:
         """The kind of metadata of the conditions that all_below.py has joined with another one."""
         return self.lib.GetMDKindIDInContext(self.context, b"rill.joined", 11)
 
+    @functools.cached_property
+    def gathers_kind(self):
+        """The kind of metadata of the cuts of interchanged loops that gather (gathers.py)."""
+        return self.lib.GetMDKindIDInContext(self.context, b"rill.gathers", 12)
+
+    def mark(self, instruction, kind):
+        """Attaches metadata without contents to an instruction."""
+        self.lib.SetMetadata(instruction, kind, self.lib.MetadataAsValue(self.context, self.lib.MDNodeInContext2(self.context, llvm.array([]), 0)))
+
     def set_text_attribute(self, function, name):
         """Sets an attribute of rillcc's own on a function."""
         attribute = self.lib.CreateStringAttribute(self.context, name, len(name), b"", 0)
@@ -177,6 +186,15 @@ class Module:
 
     def operands(self, instruction):
         return [self.lib.GetOperand(instruction, i) for i in range(self.lib.GetNumOperands(instruction))]
+
+    def is_computable(self, instruction):
+        """Returns whether an instruction may be executed anywhere: it has no effects, and is no division that can fail."""
+        opcode = self.opcode(instruction)
+        if opcode not in DIVISIONS:
+            return opcode in PURE
+        divisor = self.lib.GetOperand(instruction, 1)
+        number = self.constant(divisor)
+        return number is not None and number not in (0, (1 << self.lib.GetIntTypeWidth(self.lib.TypeOf(divisor))) - 1)
 
     def arguments(self, call):
         return [self.lib.GetOperand(call, i) for i in range(self.lib.GetNumArgOperands(call))]

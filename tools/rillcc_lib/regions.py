@@ -160,6 +160,7 @@ class Finder:
         free = [self.is_free(block) for block in self.sync_points]
         counts = [self.marker(call) == COUNT for call in self.sync_points.values()]
         self.inside = INTERCHANGE in map(self.marker, self.sync_points.values())  # whether loops are interchanged
+        self.has_gathers = self.gathers(self.sync_points)
         # Whether threads wait for each other. Barriers that only count the threads inside a border are ignored.
         self.synchronizes = not all(free) and not (self.has_borders and all(f or c for f, c in zip(free, counts)))
 
@@ -233,6 +234,11 @@ class Finder:
         """Returns whether a block ends in a cut at which no thread waits."""
         call = self.sync_points.get(block)
         return call is not None and SYNC_POINTS[self.marker(call)].waits == FREE
+
+    def gathers(self, blocks):
+        """Returns whether one of these blocks ends an iteration of an interchanged loop that gathers."""
+        calls = [self.sync_points[block] for block in blocks if block in self.sync_points]
+        return any(self.lib.GetMetadata(call, self.m.gathers_kind) for call in calls)
 
     def copy_index_arguments(self, call):
         """Replaces exchanged indices by values, because only values have slots that other threads can read."""

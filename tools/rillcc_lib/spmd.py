@@ -29,6 +29,7 @@ from . import (
     threads,
     usual_blocks,
     versions,
+    wraps,
 )
 from .slots import MOST_THREADS
 
@@ -409,7 +410,7 @@ class Rewriter:
             finder.find()
             writer = threads.Writer(finder)
             writer.write()
-            if not finder.synchronizes:
+            if not finder.synchronizes and not finder.has_gathers:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
                 raise regions.Refused("LLVM finds an error in the loops that rillcc made from it, which is a bug in rillcc")
@@ -420,7 +421,8 @@ class Rewriter:
     def widen(self, kernel):
         """Makes clang use vectors of 512 bits with AVX-512; its default is 256 bits. Mathematical functions become a
         third faster. Kernels with shared memory and shuffles load and store more and would lose as much, so they keep
-        the default."""
+        the default. So do kernels with interchanged loops that gather, because a gather of 512 bits takes longer than
+        two of 256 bits on some processors."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))
         self.lib.AddAttributeAtIndex(kernel, llvm.FUNCTION_INDEX, wide)
@@ -501,7 +503,8 @@ class Rewriter:
 
 def rewrite(library, source, output, fibers, options, any_level=False):
     """Rewrites the bitcode of one file into another. Returns a note for each kernel on how it runs, the largest size of
-    its threads' arrays in bytes, and the names of the kernels whose blocks never wait for others. If `fibers` is a
+    its threads' arrays in bytes, the names of the kernels whose blocks never wait for others, and whether an index wraps
+    as in wraps.py. If `fibers` is a
     reason, all kernels run on fibers and nothing is inlined. With options.fill, the arrays are first filled with a
     pattern. With options.check, calls in front of accesses name their variables. With `any_level`, the output can be
     compiled for any level of the processor."""
@@ -542,6 +545,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 conversions.replace(module)
                 atomics.replace(module)
                 divisions.Divisions(module).replace()
+                index_wraps = wraps.Wraps(module).exist()
                 rewriter.drop_helpers()
                 rewriter.drop_services()
                 if any_level:
@@ -549,6 +553,6 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)
-                return notes, rewriter.arrays, never_wait
+                return notes, rewriter.arrays, never_wait, index_wraps
         finally:
             module.close()

@@ -61,13 +61,15 @@ class Strips(Lanes):
         """Returns whether a group contains a complete interchanged loop that gains from being in the group. A loop that
         contains stores gains only if something in the group depends on the warp or the lane: LLVM compares the
         addresses of all accesses in each execution of the loop, which takes as long for the threads of a warp as for
-        the threads of a row."""
+        the threads of a row. A loop that gathers gains nothing from values in registers, and longer rows keep more loads
+        in flight."""
         inside = set(group.regions[1:])
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
-        about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
-        return any(about_warps or not self.stores(r) for r in loops)
+        values = [i for r in group.regions for i in self.region_instructions(r) if i in self.c.varying and self.is_about_warps(i)]
+        about_warps = any(map(self.c.depends_only_on_index, values))
+        return any(about_warps or not (self.stores(r) or self.c.gathers(r.blocks)) for r in loops)
 
     def may_be_wide(self, group):
         """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""

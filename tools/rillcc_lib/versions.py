@@ -14,7 +14,6 @@ which at least about a quarter of the threads are inside. With fewer threads, lo
 """
 
 from . import all_below, borders, flow, llvm, whole_warps
-from .ir import PURE
 from .regions import BEGIN, BLOCK, BORDERS, INTERCHANGE, SYNC_POINTS, THREAD
 
 SHORTEST_ROW = 8  # threads for which a loop is interchanged
@@ -67,7 +66,7 @@ class Versions:
             opcode = self.m.opcode(value)
             if self.marker(value) in BLOCK:
                 self.early[value] = True
-            elif opcode in PURE or (opcode == llvm.LOAD and value in self.front and not self.lib.GetVolatile(value)):
+            elif self.m.is_computable(value) or (opcode == llvm.LOAD and value in self.front and not self.lib.GetVolatile(value)):
                 self.early[value] = all(self.is_early(operand) for operand in self.m.operands(value))
             else:
                 self.early[value] = False
@@ -76,12 +75,19 @@ class Versions:
     # Choice of conditions
 
     def deciding(self, function):
-        """Returns the branches that decide which synchronization points a thread reaches."""
+        """Returns the branches that decide which synchronization points a thread reaches, each with the number of the way
+        to all of them, or None."""
         graph = {block: self.m.successors(block) for block in self.m.blocks(function)}
         meets = {b for b in graph if any(self.marker(i) in SYNC_POINTS for i in self.m.instructions(b))}
         ahead = {block: flow.reachable(graph, [block]) & meets for block in graph}
         deciding = [b for b, others in graph.items() if len({frozenset(ahead[other]) for other in others}) > 1]
-        return [self.m.terminator(block) for block in deciding]
+        found = {}
+        for block in deciding:
+            ways = [ahead[other] for other in graph[block]]
+            all_of_them = [number for number, way in enumerate(ways) if way == set().union(*ways)]
+            end = self.m.terminator(block)
+            found[end] = all_of_them[0] if len(all_of_them) == 1 and self.m.opcode(end) == llvm.BR else None
+        return found
 
     def conditions(self, function):
         """Returns the comparisons that decide which synchronization points a thread reaches, in the order of the
@@ -91,9 +97,26 @@ class Versions:
 
     def is_about_warps(self):
         """Returns whether a thread's warp decides which synchronization points the thread reaches."""
-        agreed, ends = whole_warps.Agreed(self), self.deciding(self.kernel)
-        conditions = [self.lib.GetOperand(end, 0) for end in ends]
+        agreed = whole_warps.Agreed(self)
+        conditions = [self.lib.GetOperand(end, 0) for end in self.deciding(self.kernel)]
         return any(not self.is_early(condition) and agreed.agree(condition) for condition in conditions)
+
+    def wanted(self):
+        """Returns the values of comparisons for which a thread reaches all synchronization points, as far as known."""
+        found = {}
+        work = [(self.lib.GetOperand(end, 0), way == 0) for end, way in self.deciding(self.kernel).items() if way is not None]
+        while work:
+            value, holds = work.pop()
+            opcode, operands = (self.m.opcode(value), self.m.operands(value)) if self.lib.IsAInstruction(value) else (None, [])
+            if opcode == llvm.ICMP:
+                found[value] = holds
+            elif opcode == llvm.FREEZE or opcode == (llvm.AND if holds else llvm.OR):
+                work += [(operand, holds) for operand in operands]
+            elif opcode == llvm.XOR and self.m.constant(operands[1]) == 1:
+                work.append((operands[0], not holds))
+            elif opcode == llvm.SELECT and self.m.constant(operands[2 if holds else 1]) == int(not holds):
+                work += [(operand, holds) for operand in (operands[0], operands[1 if holds else 2])]
+        return found
 
     def parts(self, condition):
         """Returns the comparisons of which a condition consists."""
@@ -181,6 +204,7 @@ class Versions:
         quarter of the threads. Also returns the number of each condition for which this can be tested, with the
         condition's value in this case."""
         finder, all_hold, quarter, known = all_below.AllBelow(self, THREAD), None, None, []
+        finder.wanted = self.wanted()
         self.copies = {self.lib.GetParam(self.kernel, 0): self.lib.GetParam(choice, 0)}
         self.size = [self.here(value) for value in self.values[3:6]]
         for number, condition in enumerate(conditions):

@@ -221,9 +221,9 @@ class WholeRounds:
         if not kinds <= {llvm.ZEXT, llvm.SEXT} or len(kinds) > 1:
             return None
         found = self.below.build_range(value, alone=True)
-        if not found:
+        if not found or found[3]:
             return None
-        least, most, (own, *more) = found
+        least, most, (own, *more), _ = found
         for term in more:
             own = self.build_one("Add", own, term)
         wraps_as = llvm.SGE if llvm.SEXT in kinds or (signed and not kinds) else llvm.UGE
