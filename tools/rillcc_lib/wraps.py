@@ -1,9 +1,9 @@
 """Finds indices such as `i * 3 & 63`, which grow by 3 from thread to thread until they wrap.
 
-clang's vectorizer miscompiles loads with such an index in a loop with a known trip count (seen in clang 14 to 19): it
-loads the elements of several threads together, as if the index did not wrap. Its analysis takes `x & 63`, and a
-conversion to 8 or 16 bits, for an induction variable with so many bits. A source with such an index is compiled without
-groups of interleaved loads (host.py).
+The vectorizer of clang 19 miscompiles loads with such an index in a loop with a known trip count: it loads the elements
+of several threads together, as if the index did not wrap. Its analysis takes `x & 63`, and a conversion to 8 or 16 bits,
+for an induction variable with so many bits. A source with such an index is compiled without groups of interleaved loads
+(host.py).
 """
 
 from . import llvm
