@@ -320,8 +320,8 @@ class AllBelow:
         if value not in self.c.varying or not any(self.m.is_binary(value, opcode) for opcode in made_by):
             return [value]
         if self.m.is_binary(value, llvm.SUB):
-            whole, less = self.m.operands(value)
-            return [value] if less in self.c.varying else [*self.terms(whole, made_by), Less(less)]
+            first, less = self.m.operands(value)
+            return [value] if less in self.c.varying else [*self.terms(first, made_by), Less(less)]
         return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):

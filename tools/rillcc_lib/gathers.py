@@ -28,11 +28,12 @@ class Gathers:
         self.steps: dict = {}
         self.serial, self.used = None, False
 
-    def is_fit(self, pointer):
-        """Returns whether a load from places that are far apart for neighbouring threads prevents no interchange."""
+    def is_fit(self, pointer, stride):
+        """Returns whether a load from places that are far apart for neighbouring threads, `stride` bytes if this is known,
+        prevents no interchange."""
         self.used = True
         step = self.step(pointer)
-        if step is MANY or abs(step) > LINE:
+        if step is MANY or (abs(step) > LINE and stride is not MANY):
             return True
         if self.serial is None:
             self.serial = any(map(self.is_serial, self.m.phis(self.loop.header)))

@@ -188,7 +188,7 @@ class Interchange:
         stride, size = self.stride(loop, pointer), self.lib.ABISizeOfType(self.m.layout, kind)
         if opcode == llvm.STORE:
             return stride == size
-        return (stride is not MANY and abs(stride) <= MOST_NEAR * size) or self.gathers.is_fit(pointer)
+        return (stride is not MANY and abs(stride) <= MOST_NEAR * size) or self.gathers.is_fit(pointer, stride)
 
     def root(self, pointer):
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, *SAME):

@@ -67,9 +67,10 @@ class Strips(Lanes):
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
         loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
-        values = [i for r in group.regions for i in self.region_instructions(r) if i in self.c.varying and self.is_about_warps(i)]
-        about_warps = any(map(self.c.depends_only_on_index, values))
-        return any(about_warps or not (self.stores(r) or self.c.gathers(r.blocks)) for r in loops)
+        about_warps = [i for r in group.regions for i in self.region_instructions(r) if self.is_about_warps(i)]
+        if any(self.c.gathers(r.blocks) for r in loops):
+            return any(i in self.c.varying and self.c.depends_only_on_index(i) for i in about_warps)
+        return any(about_warps or not self.stores(r) for r in loops)
 
     def may_be_wide(self, group):
         """Returns whether a group does not depend on warps, so that it may be executed for more threads than a warp at once."""
