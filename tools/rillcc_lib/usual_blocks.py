@@ -19,7 +19,7 @@ from .ir import PURE
 from .regions import require
 
 FLAT, SQUARE = (256, 1, 1), (16, 16, 1)
-MOST_INSTRUCTIONS = 1500  # larger kernels get no second version
+MOST_INSTRUCTIONS = 8000  # larger kernels get no second version
 USUAL, CHOOSES = ".usual", ".by_size"  # after the function's name
 MARKERS = ["rill_ir_size_" + axis for axis in "xyz"]
 
