@@ -482,11 +482,14 @@ class Strips(Lanes):
         return own
 
     def copy_warp(self, source, target):
-        """Copies the values of a warp from one array to another."""
-        vector, alignment = self.lib.VectorType(source[1], self.width), self.lib.ABISizeOfType(self.m.layout, source[1])
-        values = self.load(vector, source[0])
-        for access in values, self.store(values, target[0]):
-            self.lib.SetAlignment(access, alignment)
+        """Copies the values of the warps that are executed at once from one array to another."""
+        kind = source[1]
+        vector, alignment = self.lib.VectorType(kind, LANES), self.lib.ABISizeOfType(self.m.layout, kind)
+        for first in range(0, self.width, LANES):
+            places = [self.element(kind, array, self.m.number(first)) if first else array for array, _ in (source, target)]
+            values = self.load(vector, places[0])
+            for access in values, self.store(values, places[1]):
+                self.lib.SetAlignment(access, alignment)
 
     def copy_back(self, wide):
         """Copies values that are used after the group to their slots, for the threads from number `wide` on."""
