@@ -375,9 +375,14 @@ class Generator(Few):
         first = self.new("v")
         value = self.floating(type_) if type_ in FLOATS else "static_cast<%s>(%s & 0xffff)" % (type_, self.unsigned())
         to, back = ("bits(%s)", "__uint_as_float(%s)") if type_ in FLOATS else ("static_cast<unsigned>(%s)", "static_cast<%s>(%%s)" % type_)
-        store = self.one_of(("if (t % 32 == 0)", "if ((t & 31) == 0)"))
-        nodes = ["%s %s = %s;" % (type_, first, value), self.by_lanes(first, type_), "__syncthreads();"]
-        nodes += ["%s tile[t / 32] = %s;" % (store, to % first), "__syncthreads();"]
+        store = self.one_of(("if (t % 32 == 0)", "if ((t & 31) == 0)", "if (t % 32 == 0)", "if (t % 32 == 9)"))
+        nodes: list = ["%s %s = %s;" % (type_, first, value)]
+        if self.chance(50):
+            nodes.append(self.row_of_block(first, type_))
+        kept = self.new("v")
+        after = self.one_of(([], [], ["h = h * 3 + %s;" % (to % first)], ["h = h * 3 + %s;" % (to % kept)]))
+        nodes += ["const %s %s = %s;" % (type_, kept, first), self.by_lanes(first, type_), "__syncthreads();"]
+        nodes += ["%s tile[t / 32] = %s;" % (store, to % first), "__syncthreads();", *after]
         load = back % ("t < (threads + 31) / 32 ? tile[t] : %du" % self.below(3))
         inside = ["%s = %s;" % (first, load)] if self.chance(60) else []
         if not inside:
@@ -390,6 +395,23 @@ class Generator(Few):
         nodes.append(Block([["if (%s) {" % self.one_of(("t < 32", "t / 32 == 0", "threadIdx.x < 32")), inside]]))
         self.readable = True
         return [*nodes, "__syncthreads();", "h = h * 31 + tile[0];"]
+
+    def sums(self):
+        """The statements of a kernel: sums over the block alone, so that no thread is ever missing."""
+        nodes = []
+        for _ in range(1 + self.below(2)):
+            nodes += self.sum_by_hand(0)
+            if self.chance(30):
+                nodes.append("__syncthreads();")
+        return nodes
+
+    def row_of_block(self, v, type_):
+        """Adds numbers of a row that the threads of the block read together."""
+        k = self.new("k")
+        term = "x[%s & 255] * 0.5f" % k if type_ in FLOATS and self.chance(40) else "static_cast<%s>(in[%s] & 0xff)" % (type_, k)
+        limit = self.one_of(("min(n, 1000u)", "a % 700", "600", "threads", "threads * 3 + %d" % self.below(3), "(b & 3) * threads"))
+        more = self.one_of(("threads", "threads", "threads * 2", "blockDim.x"))
+        return Block([["for (unsigned %s = t; %s < %s; %s += %s) {" % (k, k, limit, k, more), ["%s += %s;" % (v, term)]]])
 
     def tree_of_warp(self):
         """Returns a tree over shared memory whose last levels are those of a warp."""
@@ -457,6 +479,8 @@ class Generator(Few):
             nodes, self.budget = nodes[:1] + self.few(), 0
         elif self.chance(5):  # loops that depend on no warp
             nodes, self.budget = nodes[:1] + self.columns(), 0
+        elif self.chance(8):
+            nodes, self.budget = nodes[:1] + self.sums(), 0
         while self.budget > 0:
             nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):

@@ -132,6 +132,43 @@ SUM = """RILL_KERNEL(stores_sum, int n, const float *a, float *u) {
   if (threadIdx.x == 0) u[blockIdx.x] = sum;
 }
 """
+# Sums over a block by shuffles, and who reads the sum of each warp, before and after the lanes that do are known.
+HAND = """RILL_KERNEL(%s, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  __shared__ float warps[32];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  float sum = c[i];
+  for (int j = t; j < n; j += blockDim.x) sum += a[j] * b[(j + i) %% 512];
+  const float first = sum;
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffff, sum, step);
+  __syncthreads();
+  if (t %% 32 == %d) warps[t / 32] = sum;
+  __syncthreads();
+  if (t < 32) {
+    float all = t < (blockDim.x + 31) / 32 ? warps[t] : 0.0f;
+    for (int step = 16; step > 0; step /= 2) all += __shfl_down_sync(0xffffffff, all, step);
+    if (t == 0) warps[0] = all;
+  }
+  __syncthreads();
+  u[i] = warps[0];
+  v[i] = %s;
+  w[i] = 1.0f;
+}
+"""
+HANDS = {"lane_0": (0, "first"), "lane_5": (5, "first + 1.0f"), "every_lane": (0, "sum")}
+# A maximum and a minimum that begin as numbers, of numbers and NaNs.
+LARGEST = """RILL_KERNEL(largest, int n, const float *a, const float *b, const float *c, float *u, float *v, float *w) {
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  float most = -INFINITY, least = float(n);
+  for (int j = t; j < n; j += blockDim.x) {
+    most = fmaxf(most, a[j] < 2.0f ? __int_as_float(0x7fc00000) : a[j]);
+    least = fminf(b[j] > 9.0f ? __int_as_float(0x7fc00000) : b[j], least);
+  }
+  for (int step = 16; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, step));
+  u[i] = most;
+  v[i] = least;
+  w[i] = c[i];
+}
+"""
 # What __syncthreads_count(1) is compared with, in front of which threads may have ended or not, and whether it is the
 # number of threads for certain.
 COUNTS = {
@@ -300,6 +337,30 @@ class Forms(differential.Differential):
             for name, (*_, expected) in TREES.items():
                 text = self.disassembly(self.images[0], "%s[^>]*usual" % name)
                 self.assertEqual("tls_get_addr" not in text, expected, name)
+
+    def test_sums_of_lanes_that_are_read(self):
+        """Steps of a sum by shuffles are computed only for lanes whose values reach lane 0, if no other lane's sum is read."""
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + "".join(HAND % (name, *parts) for name, parts in HANDS.items())))
+        for name in HANDS:
+            for block in (256, 1, 1), (64, 1, 1), (77, 1, 1), (128, 1, 1):
+                for n in 3, 256, 400, 512:
+                    self.compare(name, forms[name], (512 // block[0], 1, 1), block, n)
+        if support.X86 and shutil.which("objdump"):
+            texts = {name: self.disassembly(self.images[0], "%s[^>]*block.all.usual" % name) for name in HANDS}
+            sums = {name: len(re.findall(r"\bv?add[ps]s\b", text)) for name, text in texts.items()}
+            self.assertLess(2 * sums["lane_0"], sums["every_lane"])
+            self.assertLess(sums["lane_5"], sums["every_lane"])
+
+    def test_maxima_of_numbers(self):
+        """No instruction asks whether a number is NaN that never is."""
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + LARGEST))
+        for block in (256, 1, 1), (64, 1, 1), (32, 4, 1):
+            for n in 3, 256, 400, 512:
+                self.compare("largest", forms["largest"], (2, 1, 1), block, n)
+        if support.X86 and shutil.which("objdump"):
+            text = self.disassembly(self.images[0], "largest[^>]*block.all.usual")
+            self.assertRegex(text, r"\bv?maxps\b")
+            self.assertNotIn("unord", text)
 
     @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
     def test_one_thread_stores_a_sum_without_a_loop(self):

@@ -87,6 +87,9 @@ class Module:
     def function(self, name):
         return self.lib.GetNamedFunction(self.handle, name.encode())
 
+    def is_x86(self):
+        return self.lib.GetTarget(self.handle).startswith(b"x86_64")
+
     def write(self, path):
         if self.lib.WriteBitcodeToFile(self.handle, path.encode()):
             raise OSError("cannot write %s" % path)

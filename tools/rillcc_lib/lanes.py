@@ -9,7 +9,7 @@ If a warp runs several regions that are separated by such shuffles (strips.py), 
 of 32 elements.
 """
 
-from . import llvm
+from . import live_lanes, llvm
 from .loops import Loops
 from .regions import BARRIER, SHUFFLES, SYNC_POINTS, require
 
@@ -25,6 +25,7 @@ class Lanes(Loops):
         self.in_place = {}  # shuffle: the region that reads its result
         self.acted = {}  # synchronization point: the calls of the functions that perform its exchange
         self.warp_arrays = set()  # the arrays with an element for each lane of one warp
+        self.result_lanes = {}  # shuffle: for how many lanes its result is needed (live_lanes.py)
         self.own = {}  # slot: the array of one warp that replaces it in a group of regions (strips.py), and its element type
 
     def find_read_in_place(self):
@@ -170,15 +171,21 @@ class Lanes(Loops):
         """Performs a shuffle for the complete warp that begins with thread number `wide`."""
         m, lib = self.m, self.lib
         kind, sources = self.sources[call]
-        vector = lib.VectorType(kind, LANES)
-        values = self.load(vector, self.warp_of(self.exchanged[call], wide))
-        lib.SetAlignment(values, lib.ABISizeOfType(m.layout, kind))
-        mask = lib.ConstVector(llvm.array([m.number(lane) for lane in sources]), LANES)
+        live = max(1, self.result_lanes[call])
+        sources = sources[:live]
+        count = live_lanes.round_up(1 + max(sources))
+        source = self.warp_of(self.exchanged[call], wide)
         if call in self.in_place:
             place = self.allocate_warp(kind)
             self.shuffled_of = (place, kind)
         else:
             place = self.warp_of(call, wide)
+        if live == 1:
+            self.store(self.load(kind, self.element(kind, source, m.number(sources[0]))), place)
+            return
+        values = self.load(lib.VectorType(kind, count), source)
+        lib.SetAlignment(values, lib.ABISizeOfType(m.layout, kind))
+        mask = lib.ConstVector(llvm.array([m.number(lane) for lane in sources]), live)
         stored = self.store(self.build("ShuffleVector", values, values, mask), place)
         lib.SetAlignment(stored, lib.ABISizeOfType(m.layout, kind))
 

@@ -172,11 +172,35 @@ class Loops(Slots):
             else:
                 return None
         parts = few.conjuncts(self.m, lib.GetCondition(end), bool(way))
-        found = next(filter(None, (self.find_threads(region, *part) for part in parts)), None)
+        parts += self.nested(region, yes if way else no, idle)
+        found = min(filter(None, (self.find_threads(region, *part) for part in parts)), key=self.most_threads, default=None)
         if found:
             found.way = way if len(parts) == 1 else None
             found.others = [i for i in idle if not (self.stays_inside(i, region) or self.is_never_kept(i))]
         return found
+
+    def nested(self, region, block, idle):
+        """Returns the conditions of a further `if` that is all that a block under the first one consists of, or an empty list.
+        Adds the uniform values that threads compute for which it does not hold to `idle`."""
+        c, ways = self.c, self.m.successors(block)
+        inside = c.instructions[block][:-1] if c.owner[block] is region else [None]
+        if block == region.entry or len(ways) != 2 or len(c.predecessors[block]) != 1 or self.m.opcode(self.m.terminator(block)) != llvm.BR:
+            return []
+        if not all(i and self.m.opcode(i) in PURE and self.stays_inside(i, region) for i in inside):
+            return []
+        way = int(self.idle(region, ways[0]) is None)
+        others = self.idle(region, ways[way])
+        if others is None:
+            return []
+        idle += [i for i in others if i not in idle]
+        return few.conjuncts(self.m, self.lib.GetCondition(self.m.terminator(block)), bool(way))
+
+    def most_threads(self, some):
+        """Returns the largest number of threads that do something."""
+        if some.is_one():
+            return 1
+        limit = self.m.constant(some.limit)
+        return MOST_THREADS // (some.every[1] + 1) if some.every else MOST_THREADS if limit is None else min(limit, MOST_THREADS)
 
     def find_threads(self, region, condition, holds):
         """Returns the threads for which a condition has the value `holds`; None if the condition has another form."""

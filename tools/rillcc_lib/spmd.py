@@ -21,6 +21,7 @@ from . import (
     interchange,
     ir,
     llvm,
+    maxima,
     regions,
     rows,
     small_vectors,
@@ -129,6 +130,7 @@ class Rewriter:
             few.Marks(m, entry.run_block, set(regions.SYNC_POINTS) - warp_functions, warp_functions).add()
         m.run_passes(FINISH, unroll)
         sums.restore(m)
+        maxima.simplify(m)
         small_vectors.split(m)
         atomics.mark(m)
 

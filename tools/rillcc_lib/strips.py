@@ -12,7 +12,7 @@ last warp leaves the group.
 
 from dataclasses import dataclass, field
 
-from . import flow, llvm
+from . import flow, live_lanes, llvm
 from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
@@ -49,13 +49,23 @@ class Strips(Lanes):
         for region in order:
             if region in taken or not self.may_belong(region):
                 continue
-            inside = self.find_inside(region, graph, taken)
+            inside = self.find_part(region, graph, taken) or self.find_inside(region, graph, taken)
             following = {r: r.exits[0] for r in inside if r.exits and self.is_linked(r, r.exits[0]) and r.exits[0] in inside}
             group = Group([region, *(r for r in order if r in inside and r is not region)], following)
             if self.has_loop(group) or any(r.sync in self.sources for r in inside):
                 group.is_wide = self.may_be_wide(group)
                 self.groups.append(group)
                 taken |= inside
+        self.storing = {region for region in self.regions if self.stores(region)}
+        self.live_lanes = live_lanes.LiveLanes(self)
+
+    def find_part(self, head, graph, taken):
+        """Returns the regions up to the first warp function if they may be executed for more threads than a warp at once, as in
+        a sum of a block whose threads first add up a row. Returns None for others."""
+        inside = self.find_inside(head, {r: [e for e in exits if not self.is_link(e)] for r, exits in graph.items()}, taken)
+        part = Group([head, *(inside - {head})])
+        ends = any(self.is_link(other) for r in inside for other in graph[r])
+        return inside if ends and self.has_loop(part) and self.may_be_wide(part) else None
 
     def has_loop(self, group):
         """Returns whether a group contains a complete interchanged loop that gains from being in the group. A loop that
@@ -98,13 +108,13 @@ class Strips(Lanes):
         work = [head]
         while work:
             region = work.pop()
-            for other in region.exits:
+            for other in graph[region]:
                 if other not in found | taken and self.may_belong(other) and self.may_follow(region, other):
                     found.add(other)
                     work.append(other)
         while True:
             kept = {r for r in found if r is head or all(b in found and self.may_follow(b, r) for b in self.befores[r])}
-            kept = flow.reachable({r: [e for e in r.exits if e in kept and e is not head] for r in kept}, [head])
+            kept = flow.reachable({r: [e for e in graph[r] if e in kept and e is not head] for r in kept}, [head])
             if kept == found:
                 return found
             found = kept
@@ -140,10 +150,26 @@ class Strips(Lanes):
         return region.sync is not None and region.uniform and region.waits in (WARP, WARP_ANY)
 
     def note_acts(self):
-        """Stores the arguments of the groups' synchronization points before clean() erases these calls."""
+        """Stores what clean() would erase: the arguments of the groups' synchronization points, and the lanes that need their
+        results."""
+        self.live_lanes.find()
+        self.result_lanes = {call: self.live_lanes.result_lanes(call) for call in self.sources}
+        writers = self.find_writers()
+        self.set_by = {group: {slot for slot, regions in writers.items() if regions <= set(group.regions)} for group in self.groups}
         links = [region.sync for group in self.groups for region in group.following.values()]
         links += [group.head().sync for group in self.groups if self.acts_by_warps(group.head())]
         self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
+
+    def find_writers(self):
+        """Returns the regions that write to each slot in which threads have elements; None for a warp function."""
+        found, calls = {}, set(self.c.sync_points.values())
+        stored = [(v, None if v in calls else self.c.owner[self.c.block_of[v]]) for v in [*self.slots, *self.shared_slots] if v not in self.cut_phis]
+        stored += [(phi, region) for region in self.regions for _, _, copies in region.ways for phi, _ in copies]
+        for value, region in stored:
+            slot, _, each = self.slot(value)
+            if each:
+                found.setdefault(slot, set()).add(region)
+        return found
 
     def acts_by_warps(self, region):
         """Returns whether a group itself performs the warp function before its first region. A barrier is performed for
@@ -196,7 +222,7 @@ class Strips(Lanes):
     def wide_width(self, group, blocks):
         """Returns how many threads a group executes at once in blocks whose row length is a multiple of this number; None
         if these are no more than a warp. The values of so many threads still fit into registers."""
-        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for _, kind, _ in self.own_slots(group, blocks))
+        size = sum(self.lib.ABISizeOfType(self.m.layout, kind) for slot, kind, _ in self.own_slots(group, blocks) if self.m.users(slot))
         width = min(WIDEST, MOST_OWN // max(size, 1))
         return 1 << (width.bit_length() - 1) if group.is_wide and width >= 2 * LANES else None
 
@@ -253,7 +279,7 @@ class Strips(Lanes):
                 copies = self.copy_way(region.head, graph)
                 entries[region] = copies[region.head]
                 copied += copies.values()
-                self.leave_last(region, group, copies, more, latch)
+                self.leave_last(region, group, copies, more, latch, wide)
         self.at_end(start)
         if few:
             index, most = few
@@ -281,6 +307,7 @@ class Strips(Lanes):
                 self.at_end(after)
                 self.branch(copies[region.tail])
             else:
+                self.copy_back(wide)
                 self.branch_if(more, latch, region.tail)
         for block in copied:
             for other in m.successors(block):
@@ -307,13 +334,14 @@ class Strips(Lanes):
                 m.add_ways(copies[phi], [(copies.get(v, v), copies[b]) for v, b in m.incoming(phi)])
         return {block: copies[block] for block in found}
 
-    def leave_last(self, region, group, copies, more, latch):
+    def leave_last(self, region, group, copies, more, latch, wide):
         """Redirects the exits of a region that is executed once: only the last warp leaves the group through them."""
         for way, target in region.leaves.items():
             if target in group.regions[1:]:
                 continue
             check = self.new_block("")
             self.at_end(check)
+            self.copy_back(wide)
             self.branch_if(more, latch, copies[way])
             for block in copies.values():
                 if block != check:
@@ -323,24 +351,31 @@ class Strips(Lanes):
         """Finds the slots that only this group uses. An array for one warp replaces such a slot, and LLVM keeps it in
         registers."""
         self.own.clear()
+        self.copied_back = []
         for slot, kind, others in self.own_slots(group, blocks):
             self.own[slot] = (self.allocate_warp(kind), kind)
-            self.owners.append((slot, blocks, others))
+            if others is None:
+                self.copied_back.append(slot)
+            else:
+                self.owners.append((slot, blocks, others))
 
     def own_slots(self, group, blocks):
-        """Returns (slot, type of an element, other instructions that use it) for the slots that only this group uses. The
-        slots of phis at the group's entry are excluded, because their values are stored outside the group."""
+        """Returns (slot, type of an element, other instructions that use it) for the slots that only this group uses, and with
+        None as the last item for those that only a wide group sets, but others use. The slots of phis at the group's entry
+        are excluded, because their values are stored outside the group."""
         # The group itself performs these shuffles. A shuffle before a region that is executed once is performed for the
         # whole block.
         shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
         others = {call for shuffle in shuffles for call in self.acted.get(shuffle, ())}
-        found = {}
+        found: dict = {}
         for value, (slot, kind, each) in self.slots.items():
             if not each or self.cut_phis.get(value) is group.head():
                 continue
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
-                found[slot] = kind
-        return [(slot, kind, others) for slot, kind in found.items()]
+                found[slot] = kind, others
+            elif group.is_wide and slot in self.set_by[group] and self.lib.GetTypeKind(kind) in NUMBERS:
+                found[slot] = kind, None
+        return [(slot, *more) for slot, more in found.items()]
 
     def seen_of(self, group):
         """Returns the name of an index and an exclusive upper bound if, in this group, only threads whose index is
@@ -361,7 +396,7 @@ class Strips(Lanes):
         """Returns whether the effects of a region are visible outside its group."""
         kept = [value for value in self.region_instructions(region) if value in self.slots or value in self.shared_slots]
         kept += [phi for _, _, copies in region.ways for phi, _ in copies]
-        return self.stores(region) or any(self.slot(value)[0] not in self.own for value in kept)
+        return region in self.storing or any(self.slot(v)[0] not in self.own or self.slot(v)[0] in self.copied_back for v in kept)
 
     def copy_loop(self, region, blocks, graph, place, wide):
         """Copies the body of a region's loop over the threads, up to the latch, into a loop over the lanes of the warp
@@ -374,7 +409,8 @@ class Strips(Lanes):
         copies[region.latch] = latch
         own = self.apart_from_own(region, blocks, graph)
         x, y, z, t = place
-        few, count = region.few, m.number(self.width)
+        live = max(1, self.live_lanes.regions[region]) if region in self.live_lanes.simple else self.width
+        few, count = region.few, m.number(live)
         if few and not few.every:
             count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
             some = self.build("ICmp", llvm.SGT, count, m.number(0))
@@ -383,8 +419,8 @@ class Strips(Lanes):
         else:
             self.branch(copies[rows.loop])
         self.at_end(copies[rows.loop])
-        one = few and few.every
-        lane = m.number(one[2]) if one else self.build("Phi", m.i32)
+        one = m.number(few.every[2] if few and few.every else 0) if live == 1 or (few and few.every) else None
+        lane = one or self.build("Phi", m.i32)
         wide_lane = self.build("ZExt", lane, m.i64)
         own_x, own_t = [self.nowrap(self.build("Add", value, lane)) for value in (x, t)]
         copies.update(zip(region.index, (own_x, y, z, own_t)))
@@ -449,9 +485,20 @@ class Strips(Lanes):
         return own
 
     def copy_warp(self, source, target):
-        """Copies the values of a warp from one array to another."""
-        vector = self.lib.VectorType(source[1], self.width)
-        self.store(self.load(vector, source[0]), target[0])
+        """Copies the values of the warps that are executed at once from one array to another."""
+        kind = source[1]
+        vector, alignment = self.lib.VectorType(kind, LANES), self.lib.ABISizeOfType(self.m.layout, kind)
+        for first in range(0, self.width, LANES):
+            places = [self.element(kind, array, self.m.number(first)) if first else array for array, _ in (source, target)]
+            values = self.load(vector, places[0])
+            for access in values, self.store(values, places[1]):
+                self.lib.SetAlignment(access, alignment)
+
+    def copy_back(self, wide):
+        """Copies values that are used after the group to their slots, for the threads from number `wide` on."""
+        for slot in self.copied_back:
+            array, kind = self.own[slot]
+            self.copy_warp((array, kind), (self.element(kind, slot, wide), kind))
 
     # Numbers of warps and lanes
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 from . import llvm
 from .ir import PURE
-from .regions import require
 
 FLAT, SQUARE = (256, 1, 1), (16, 16, 1)
-MOST_INSTRUCTIONS = 1500  # larger kernels get no second version
+MOST_INSTRUCTIONS = 8000  # larger kernels get no second version
 USUAL, CHOOSES = ".usual", ".by_size"  # after the function's name
 MARKERS = ["rill_ir_size_" + axis for axis in "xyz"]
 LINE = 64  # bytes of a cache line
@@ -65,7 +64,9 @@ class UsualBlocks:
             for version in kernel.function, usual:
                 self.lib.AddAttributeAtIndex(version, llvm.FUNCTION_INDEX, self.m.attribute("noinline"))
             known = self.conditions(usual)
-            require(len(known) == kernel.tested, "a version assumes the conditions that are tested before it is called")
+            if len(known) != kernel.tested:  # a version may assume only the conditions that are tested before it is called
+                self.drop(kernel, usual)
+                continue
             for condition, _, holds in known:
                 self.lib.ReplaceAllUsesWith(condition, self.m.number(holds, self.m.i1))
             for marker, number in zip(MARKERS, kernel.usual):
@@ -79,6 +80,14 @@ class UsualBlocks:
         self.lib.DisposeBuilder(self.builder)
         for marker in map(self.m.function, MARKERS):
             self.lib.DeleteFunction(marker)
+
+    def drop(self, kernel, usual):
+        """Lets all blocks use the function itself."""
+        self.lib.ReplaceAllUsesWith(usual, kernel.function)
+        self.lib.DeleteFunction(usual)
+        for marker in MARKERS:
+            for call in self.calls(marker, kernel.function):
+                self.replace(call, self.lib.GetOperand(call, 0))
 
     def replace(self, call, value):
         self.lib.ReplaceAllUsesWith(call, value)
