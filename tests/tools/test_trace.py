@@ -85,8 +85,8 @@ class Trace(ToolTest):
         self.check_program("cuda:0", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
 
     def test_bars_are_inside_the_notes_that_contain_them(self):
-        for device, variables in (("cpu", {}), ("cuda:0", {"LD_LIBRARY_PATH": CUDA})):
-            self.trace("notes", RILL_DEVICE=device, **variables)
+        for device, library in (("cpu", ""), ("cuda:0", CUDA)):
+            self.trace("notes", RILL_DEVICE=device, LD_LIBRARY_PATH=library)
             events = self.check_file(device)
             groups = [e for e in events if e["ph"] == "X" and e["name"] == "group"]
             inside = [e["name"] for e in events if e["ph"] == "X" and e["pid"] and any(
