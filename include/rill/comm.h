@@ -187,7 +187,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_split(rill_comm comm, uint32_t col
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
 /** Drops a reference; the last one destroys the rank.  Never blocks; submitted operations still complete.  Has no
- *  effect on the null handle.
+ *  effect on the null handle.  NCCL frees its memory in the background; if several ranks are threads of one process, no
+ *  operation of another communicator should be waiting then (docs/guides/DIAGNOSE.md).
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    ncclCommDestroy. */
