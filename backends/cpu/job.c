@@ -38,7 +38,7 @@
 enum {
   CALL_HELPERS_NS = 4000, /* a job runs this long before sleeping workers are woken for it */
   LONG_NS = 1000000,      /* if a job would still take this long, all workers are woken as fast as possible */
-  GAIN_NS = 50000         /* what the last worker has to gain to be woken; see call_helpers */
+  GAIN_NS = 30000         /* what the last worker has to gain to be woken; see call_helpers */
 };
 
 static bool has_parts(struct cpu_job *job) {
@@ -115,7 +115,7 @@ static bool needs_helpers(struct cpu_job *job, bool is_long) {
 /* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
  * participants find without the lock that nobody has to be called.  If there is a worker for each processor, the thread
  * that waits for the job is polling on the last one, so the last worker is woken only if it shortens the job by
- * GAIN_NS. */
+ * GAIN_NS, or if a single part takes so long. */
 static void call_helpers(struct cpu_job *job) {
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
   for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, is_long); i++) {
@@ -246,10 +246,11 @@ static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
     if (count == 0) return false;
     done += count;
     spent = cpu_now() - begin;
+    job->part_ns = spent / done;
   }
   const double rest = (double)spent / (double)done * (double)(job->parts - done);
   const uint32_t all = cpu_workers_processors();
-  const bool last_too = all < rill__cpu_count() || rest / all / (all - 1) > GAIN_NS;
+  const bool last_too = all < rill__cpu_count() || job->part_ns > GAIN_NS || rest / all / (all - 1) > GAIN_NS;
   atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
   atomic_store(&job->wanted, last_too ? all : all - 1);
   return has_parts(job);
@@ -279,6 +280,12 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   atomic_store_explicit(&job->faulted, false, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
   open_job(job); /* workers that are awake may help */
+  if (job->part_ns > GAIN_NS && job->gate != NULL) {
+    /* The parts of the latest job were long, so others are called before this worker runs one. */
+    atomic_store_explicit(&job->is_long, true, memory_order_relaxed);
+    atomic_store(&job->wanted, cpu_workers_processors());
+    call_helpers(job);
+  }
 
   struct cursor cursor = start_at_own(job);
   if (try_alone(job, &cursor)) {

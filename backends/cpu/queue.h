@@ -61,6 +61,7 @@ struct cpu_job {
   struct cpu_gate *gate;   /* NULL: no worker can join */
   _Atomic uint32_t wanted; /* number of participants for which workers are woken */
   _Atomic bool is_long;
+  uint64_t part_ns; /* time of a part, as the owner of the latest job has measured it; 0 if it is not known */
 
   /* For CPU_BY_PLACE. */
   uint32_t ranges;           /* 0: parts are taken in order */
