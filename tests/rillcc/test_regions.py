@@ -495,6 +495,7 @@ class Regions(differential.Differential):
         """A loop over a row of each thread's own is done for several threads at once, with the same results."""
         product = "for (int k = 0; k < m; k++) s += a[i * m + k] * b[k];"
         more = "a loop over the threads, rows of 16 threads at a time"
+        inner = "a loop over the threads, inside its own loops, rows of 16 threads at a time"
         bodies = {
             "row": (product, more),
             "guarded": ("if (i >= n) return; " + product, more),
@@ -507,7 +508,7 @@ class Regions(differential.Differential):
             "bytes": ("const signed char *c = (const signed char *)a; for (int k = 0; k < m; k++) s += c[i * 7 + k] * b[k];", more),
             "shorts": ("const unsigned short *c = (const unsigned short *)a; for (int k = 0; k < m; k++) s = s / 2 + c[i * m + k];", more),
             "words": (("const unsigned *c = (const unsigned *)a; unsigned h = i; float p = 0; for (int k = 0; k < m; k++) { "
-                      "h = h * 31 + c[i * 3 + k]; p += b[k] * c[i + k]; } s = p + (h & 0xff);"), more),
+                      "h = h * 31 + c[i * 3 + k]; p += b[k] * c[i + k]; } s = p + (h & 0xff);"), inner),
             "after": (product + " y[4096 + i] = s; s = rill_warp_sum(s);", "loops between barriers, rows of 16 threads at a time"),
             "twice": (product + " s *= 3; for (int k = 0; k < m; k++) s -= a[i * 5 + k];", more),
             "wraps": ("for (unsigned k = n & 3; k < unsigned(m); k++) s += a[i * m + k];", "a loop over the threads"),
