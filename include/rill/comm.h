@@ -187,8 +187,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_split(rill_comm comm, uint32_t col
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
 /** Drops a reference; the last one destroys the rank.  Never blocks; submitted operations still complete.  Has no
- *  effect on the null handle.  NCCL frees its memory in the background; if several ranks are threads of one process, no
- *  operation of another communicator should be waiting then (docs/guides/DIAGNOSE.md).
+ *  effect on the null handle.  docs/guides/DIAGNOSE.md says when ranks of one process that use NCCL should be released.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    ncclCommDestroy. */
