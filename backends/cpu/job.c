@@ -38,7 +38,7 @@
 enum {
   CALL_HELPERS_NS = 4000, /* a job runs this long before sleeping workers are woken for it */
   LONG_NS = 1000000,      /* if a job would still take this long, all workers are woken as fast as possible */
-  GAIN_NS = 30000         /* what the last worker has to gain to be woken; see call_helpers */
+  GAIN_NS = 15000         /* what the last worker has to gain to be woken; see call_helpers */
 };
 
 static bool has_parts(struct cpu_job *job) {
@@ -84,7 +84,10 @@ struct cpu_job *rill__cpu_job_join(uint64_t work) {
 /* Returns true if the caller was the last participant. */
 static bool leave_job(struct cpu_job *job) {
   struct cpu_gate *const gate = job->gate;
-  if (gate == NULL) return true;
+  if (gate == NULL) {
+    atomic_store_explicit(&job->wanted, 0, memory_order_relaxed);
+    return true;
+  }
   int64_t change = -1;
   if (!has_parts(job) && (atomic_load_explicit(&gate->joined, memory_order_relaxed) & CPU_GATE_OPEN) != 0) {
     const uint64_t joined = atomic_exchange_explicit(&gate->joined, 0, memory_order_relaxed);
@@ -95,6 +98,7 @@ static bool leave_job(struct cpu_job *job) {
   }
   const bool last = atomic_fetch_add_explicit(&gate->left, change, memory_order_acq_rel) + change == 0;
   if (!last) return false;
+  atomic_store_explicit(&job->wanted, 0, memory_order_relaxed);
   RILL_ASSERT(atomic_load(&job->faulted) || atomic_load(&job->ran) == job->parts,
               "each part has been run exactly once when the last participant leaves");
   RILL_ASSERT((atomic_load(&gate->joined) & CPU_GATE_OPEN) == 0, "nobody joins after the last participant");
@@ -115,7 +119,7 @@ static bool needs_helpers(struct cpu_job *job, bool is_long) {
 /* Wakes two workers for a job, or four if the job is long.  Each of them does the same, so many arrive soon.  Most
  * participants find without the lock that nobody has to be called.  If there is a worker for each processor, the thread
  * that waits for the job is polling on the last one, so the last worker is woken only if it shortens the job by
- * GAIN_NS, or if a single part takes so long. */
+ * GAIN_NS, or if a single part takes so long.  That thread then sleeps (wait.c). */
 static void call_helpers(struct cpu_job *job) {
   const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
   for (int i = 0; i < (is_long ? 4 : 2) && needs_helpers(job, is_long); i++) {
@@ -252,7 +256,7 @@ static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
   const uint32_t all = cpu_workers_processors();
   const bool last_too = all < rill__cpu_count() || job->part_ns > GAIN_NS || rest / all / (all - 1) > GAIN_NS;
   atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
-  atomic_store(&job->wanted, last_too ? all : all - 1);
+  atomic_store(&job->wanted, (uint32_t)min_of(last_too ? all : all - 1, job->parts));
   return has_parts(job);
 }
 
@@ -273,7 +277,6 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   job->parts = parts;
   job->gate = NULL;
   atomic_store_explicit(&job->is_long, false, memory_order_relaxed);
-  atomic_store_explicit(&job->wanted, 0, memory_order_relaxed);
   job->ranges = 0;
   if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
   atomic_store_explicit(&job->ran, 0, memory_order_relaxed);
@@ -283,7 +286,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   if (job->part_ns > GAIN_NS && job->gate != NULL) {
     /* The parts of the latest job were long, so others are called before this worker runs one. */
     atomic_store_explicit(&job->is_long, true, memory_order_relaxed);
-    atomic_store(&job->wanted, cpu_workers_processors());
+    atomic_store(&job->wanted, (uint32_t)min_of(cpu_workers_processors(), parts));
     call_helpers(job);
   }
 

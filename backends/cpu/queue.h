@@ -59,7 +59,7 @@ struct cpu_job {
   void (*run)(struct cpu_op *op, uint64_t first, uint64_t end);
   uint64_t parts;
   struct cpu_gate *gate;   /* NULL: no worker can join */
-  _Atomic uint32_t wanted; /* number of participants for which workers are woken */
+  _Atomic uint32_t wanted; /* number of participants for which workers are woken; 0 while there is no job */
   _Atomic bool is_long;
   uint64_t part_ns; /* time of a part, as the owner of the latest job has measured it; 0 if it is not known */
 

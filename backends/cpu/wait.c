@@ -109,7 +109,8 @@ static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
 
 bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
 
-/* Polls until the number is reached, from the time `now` to `until`.  Returns false if that takes too long. */
+/* Polls until the number is reached, from the time `now` to `until`.  Returns false if that takes too long, or if a job
+ * of the queue needs a worker on each processor, and so also on the one on which this thread polls. */
 static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t now, uint64_t until) {
   const uint64_t yield = now + WAIT_SPIN_NS;
   until = until - now < WAIT_YIELD_NS ? until : now + WAIT_YIELD_NS;
@@ -118,6 +119,7 @@ static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t now, u
       if (cpu_queue_reached(queue, number)) return true;
       cpu_relax();
     }
+    if (atomic_load_explicit(&queue->job.wanted, memory_order_relaxed) >= rill__cpu_count()) return false;
     if (now > yield) (void)sched_yield();
     now = cpu_now();
   } while (now < until);
