@@ -4,11 +4,11 @@
  *
  * Integers are summed modulo 2^32.
  *
- * Tiles are those of reduce.kernel.cu. Each block processes one tile: it publishes the sum of its tile, waits for the
- * sum of all tiles before it, and writes its results. Blocks take their tiles in order from a counter, so a block waits
- * only for blocks that started before it. This cannot deadlock, however many blocks run at the same time and in
- * whatever order they start: the first block waits for no other, and a block that has started continues to run. A GPU
- * keeps a block resident until it ends, and on the CPU a waiting thread lets others run.
+ * Tiles are those of reduce.kernel.cu. On a GPU, each block processes one tile: it publishes the sum of its tile, waits
+ * for the sum of all tiles before it, and writes its results. Blocks take their tiles in order from a counter, so a
+ * block waits only for blocks that started before it. This cannot deadlock, however many blocks run at the same time
+ * and in whatever order they start: the first block waits for no other, and a block that has started continues to run.
+ * A GPU keeps a block resident until it ends, and on the CPU a waiting thread lets others run.
  *
  * Launch: one block of 256 threads for each tile (rill_kernels_tiles). `state` has rill_kernels_scan_state bytes, which
  * must all be 0 before each launch. It may be NULL if there is only one tile.
@@ -57,17 +57,24 @@ template <class T> static __device__ __forceinline__ T await(uint64_t *words, pt
 
 #if RILL_ON_CPU
 
-/* The first thread of a block does the work of all threads, in the same order as on a GPU. */
+/* The first thread of a block does the work of all threads, in the same order as on a GPU. Of TILES_AT_ONCE blocks, the
+ * first processes the tiles of all. It publishes the sums of these tiles before it waits for the sums of earlier tiles,
+ * so it waits less often, and the tiles are still in the cache when they are read again. */
+enum { TILES_AT_ONCE = 4 };
 
-/* Returns the sum of all tiles before `tile`; `sum` is the sum of `tile` itself. The last tile of a group publishes the
- * start of the next group. */
+template <class SUM> static inline void publish_sum(unsigned tile, unsigned blocks, uint64_t *state, SUM sum) {
+  const ptrdiff_t groups = (blocks - 1) / FAN + 1;
+  publish(state + 16 + (2 * groups + 1) * WORDS<SUM>, tile, sum);
+}
+
+/* Returns the sum of all tiles before `tile`, whose own sum, `sum`, has been published. The last tile of a group
+ * publishes the start of the next group. */
 template <class SUM> static inline SUM find_start(unsigned tile, unsigned blocks, uint64_t *state, SUM sum) {
   const ptrdiff_t group = tile / FAN, row = group / FAN * FAN, groups = (blocks - 1) / FAN + 1;
   const bool last = tile % FAN == FAN - 1;
   const ptrdiff_t known = last ? row : group;
   uint64_t *const starts = state + 16, *const of_groups = starts + (groups + 1) * WORDS<SUM>;
   uint64_t *const of_tiles = of_groups + groups * WORDS<SUM>;
-  publish(of_tiles, tile, sum);
   SUM tiles = 0, of_row = 0;
   for (ptrdiff_t i = group * FAN; i < tile; i++) tiles += await<SUM>(of_tiles, i);
   if (last) publish(of_groups, group, tiles + sum);
@@ -97,20 +104,18 @@ template <class SUM> static inline void add_up(tile_sums<SUM> &sums) {
 
 template <class T> constexpr int EACH = TILE_ROUNDS *wide<T>::COUNT; /* elements of a thread */
 
-/* Scans a tile that may be shorter than the others, one element at a time. find_start returns the sum of all tiles
+/* Sum and scan a tile that may be shorter than the others, one element at a time. `start` is the sum of all tiles
  * before it. */
-template <class T, class SUM, class F>
-static inline void scan_part(int count, bool exclusive, const T *x, T *y, F find_start) {
-  tile_sums<SUM> sums;
+template <class T, class SUM> static inline void sum_part(int count, const T *x, tile_sums<SUM> &sums) {
   for (int thread = 0; thread < TILE_THREADS; thread++) {
     SUM sum = 0;
     const int first = thread * EACH<T>;
     for (int k = first; k < first + EACH<T>; k++) sum += k < count ? static_cast<SUM>(x[k]) : SUM(0);
     sums.at[0][thread] = sum;
   }
-  add_up(sums);
-  const SUM *const of_threads = sums.at[sums.from];
-  const SUM start = find_start(of_threads[TILE_THREADS - 1]);
+}
+template <class T, class SUM>
+static inline void scan_part(int count, bool exclusive, const SUM *of_threads, SUM start, const T *x, T *y) {
   for (int first = 0; first < count; first += EACH<T>) {
     SUM running = start + (first == 0 ? SUM(0) : of_threads[first / EACH<T> - 1]);
     const int end = first + EACH<T> < count ? first + EACH<T> : count;
@@ -151,61 +156,83 @@ static inline void transpose(typename lanes<SUM>::square &square) {
   if constexpr (HALF > 1) transpose<SUM, HALF / 2>(square);
 }
 
-template <class T, class SUM, class F>
-static inline void scan_complete(bool exclusive, const T *x, T *y, F find_start) {
-  typedef typename lanes<SUM>::vector vector;
+/* Loads the square whose first element is x[0], with an element of each thread in each row. */
+template <class T, class SUM> static inline typename lanes<SUM>::square load_square(const T *x) {
+  typename lanes<SUM>::square square;
+  for (int i = 0; i < lanes<SUM>::COUNT; i++) memcpy(&square.row[i], x + i * EACH<T>, sizeof square.row[i]);
+  transpose<SUM>(square);
+  return square;
+}
+
+/* The results are stored at y later; until then the memory is brought into the cache. */
+template <class T, class SUM> static inline void sum_complete(const T *x, const T *y, tile_sums<SUM> &sums) {
   constexpr int COUNT = lanes<SUM>::COUNT, SQUARES = EACH<T> / COUNT;
-  typename lanes<SUM>::square squares[TILE_THREADS / COUNT][SQUARES];
-  tile_sums<SUM> sums;
-  for (int group = 0; group < TILE_THREADS / COUNT; group++) {
-    vector sum = {};
+  for (int thread = 0; thread < TILE_THREADS; thread += COUNT) {
+    typename lanes<SUM>::vector sum = {};
     for (int s = 0; s < SQUARES; s++) {
-      typename lanes<SUM>::square square;
-      for (int i = 0; i < COUNT; i++)
-        memcpy(&square.row[i], x + (group * COUNT + i) * EACH<T> + s * COUNT, sizeof square.row[i]);
-      transpose<SUM>(square);
+      const typename lanes<SUM>::square square = load_square<T, SUM>(x + thread * EACH<T> + s * COUNT);
       for (int i = 0; i < COUNT; i++) sum += square.row[i];
-      squares[group][s] = square;
     }
-    memcpy(&sums.at[0][group * COUNT], &sum, sizeof sum);
+    for (int i = 0; i < COUNT; i++) __builtin_prefetch(y + (thread + i) * EACH<T>, 1);
+    memcpy(&sums.at[0][thread], &sum, sizeof sum);
   }
-  add_up(sums);
-  const SUM *const of_threads = sums.at[sums.from];
-  const SUM start = find_start(of_threads[TILE_THREADS - 1]);
+}
+template <class T, class SUM>
+static inline void scan_complete(bool exclusive, const SUM *of_threads, SUM start, const T *x, T *y) {
+  constexpr int COUNT = lanes<SUM>::COUNT, SQUARES = EACH<T> / COUNT;
   SUM before[TILE_THREADS];
   before[0] = start + SUM(0);
   for (int thread = 1; thread < TILE_THREADS; thread++) before[thread] = start + of_threads[thread - 1];
-  for (int group = 0; group < TILE_THREADS / COUNT; group++) {
-    vector running;
-    memcpy(&running, &before[group * COUNT], sizeof running);
+  for (int thread = 0; thread < TILE_THREADS; thread += COUNT) {
+    typename lanes<SUM>::vector running;
+    memcpy(&running, &before[thread], sizeof running);
     for (int s = 0; s < SQUARES; s++) {
-      typename lanes<SUM>::square square = squares[group][s];
+      const int first = thread * EACH<T> + s * COUNT;
+      typename lanes<SUM>::square square = load_square<T, SUM>(x + first);
       for (int i = 0; i < COUNT; i++) {
-        const vector last = running;
+        const typename lanes<SUM>::vector last = running;
         running += square.row[i];
         square.row[i] = exclusive ? last : running;
       }
       transpose<SUM>(square);
-      for (int i = 0; i < COUNT; i++)
-        memcpy(y + (group * COUNT + i) * EACH<T> + s * COUNT, &square.row[i], sizeof square.row[i]);
+      for (int i = 0; i < COUNT; i++) memcpy(y + first + i * EACH<T>, &square.row[i], sizeof square.row[i]);
     }
   }
 }
 #else
-template <class T, class SUM, class F>
-static inline void scan_complete(bool exclusive, const T *x, T *y, F find_start) {
-  scan_part<T, SUM>(TILE<T>, exclusive, x, y, find_start);
+template <class T, class SUM> static inline void sum_complete(const T *x, const T *, tile_sums<SUM> &sums) {
+  sum_part(TILE<T>, x, sums);
+}
+template <class T, class SUM>
+static inline void scan_complete(bool exclusive, const SUM *of_threads, SUM start, const T *x, T *y) {
+  scan_part<T, SUM>(TILE<T>, exclusive, of_threads, start, x, y);
 }
 #endif
 
 template <class T, class SUM>
 static inline void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x, uint64_t *state, T *y) {
-  if (threadIdx.x != 0) return;
-  const unsigned tile = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(1)));
-  const ptrdiff_t base = static_cast<ptrdiff_t>(tile) * TILE<T>;
-  const auto start = [=](SUM sum) { return state == nullptr ? SUM(0) : find_start(tile, blocks, state, sum); };
-  if (n - base >= TILE<T>) scan_complete<T, SUM>(exclusive, x + base, y + base, start);
-  else scan_part<T, SUM>(static_cast<int>(n - base), exclusive, x + base, y + base, start);
+  if (threadIdx.x != 0 || blockIdx.x % TILES_AT_ONCE != 0) return;
+  const unsigned first = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(TILES_AT_ONCE)));
+  const int tiles = blocks - first < TILES_AT_ONCE ? static_cast<int>(blocks - first) : TILES_AT_ONCE;
+  tile_sums<SUM> sums[TILES_AT_ONCE];
+  SUM starts[TILES_AT_ONCE];
+  for (int i = 0; i < tiles; i++) {
+    const ptrdiff_t base = static_cast<ptrdiff_t>(first + i) * TILE<T>;
+    if (n - base >= TILE<T>) sum_complete<T, SUM>(x + base, y + base, sums[i]);
+    else sum_part<T, SUM>(static_cast<int>(n - base), x + base, sums[i]);
+    add_up(sums[i]);
+    if (state != nullptr) publish_sum(first + i, blocks, state, sums[i].at[sums[i].from][TILE_THREADS - 1]);
+  }
+  for (int i = 0; i < tiles; i++) {
+    const SUM sum = sums[i].at[sums[i].from][TILE_THREADS - 1];
+    starts[i] = state == nullptr ? SUM(0) : find_start(first + i, blocks, state, sum);
+  }
+  for (int i = 0; i < tiles; i++) {
+    const ptrdiff_t base = static_cast<ptrdiff_t>(first + i) * TILE<T>;
+    const SUM *const of_threads = sums[i].at[sums[i].from];
+    if (n - base >= TILE<T>) scan_complete<T, SUM>(exclusive, of_threads, starts[i], x + base, y + base);
+    else scan_part<T, SUM>(static_cast<int>(n - base), exclusive, of_threads, starts[i], x + base, y + base);
+  }
 }
 
 #else
