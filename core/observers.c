@@ -15,7 +15,9 @@
 static void start_timeline(const struct rill__settings *settings) {
   rill__errors_suspend();
   if (rill__timeline_start(settings->timeline, RILL__TIMELINE_LIMIT, settings->timeline_nodes) != RILL_OK) {
-    (void)fprintf(stderr, "rill: RILL_TIMELINE: %s\n", rill__failure()->message);
+    const struct rill__error_record *const failure = rill__failure();
+    (void)fprintf(stderr, "rill: RILL_TIMELINE: %s%s%s\n", failure->message, failure->hint[0] != '\0' ? "; " : "",
+                  failure->hint);
   }
   rill__errors_resume();
 }

@@ -107,7 +107,7 @@ class Trace(ToolTest):
             done = subprocess.run([PROGRAM, "none"], env=dict(os.environ, RILL_DEVICE="cpu", RILL_TIMELINE=path),
                                   capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, "RILL_TIMELINE: .*t.json.*another process is writing it")
+        self.assertRegex(done.stderr, "RILL_TIMELINE: .*t.json.*another process is writing it; use a different path")
         self.assertEqual(self.read("t.json"), b"[\n")
 
     def test_pageable_copies_are_named(self):
