@@ -27,10 +27,26 @@ NEVER_WAIT = {
     "reduces": "const int s = rill_block_sum(x[i]); if (i == 0) y[0] = s;",
     "asserts": "assert(n > 0); y[i] = x[i];",
     "dynamic": "RILL_DYNAMIC_SHARED(int, s); s[i] = x[i]; __syncthreads(); y[i] = s[n - 1 - i];",
-}
-MAY_WAIT = {
     "adds_at_once": "atomicAdd(&y[0], x[i]);",
     "adds_floats": "atomicAdd((float *)y, 1.0f);",
+    "adds_in_a_loop": "for (int k = i; k < n; k += 32) if (x[k] > 3) atomicAdd(&y[x[k] & 7], 1);",
+    "adds_in_an_inner_loop": "for (int k = 0; k < n; k++) for (int j = 0; j < 9; j++) { atomicMax(&y[j], x[k]); y[9] = y[j]; }",
+    "ands_after_a_search": "int k = 0; while (x[k] != n) k++; atomicAnd(&y[k], 1);",
+    "adds_floats_in_a_loop": "for (int k = i; k < n; k += 32) atomicAdd((double *)y + (x[k] & 7), x[k] + .5);",
+    "finds_the_largest": "atomicMax(&y[0], x[i]); atomicInc((unsigned *)&y[1], 9u);",
+    "updates": "int old = y[0], seen; do { seen = old; old = atomicCAS(y, seen, seen * x[i]); } while (old != seen);",
+}
+MAY_WAIT = {
+    "adds_a_float_and_uses_it": "if (atomicAdd((float *)y, 1.0f) > 3.0f) y[1] = 1;",
+    "adds_floats_until_one_is_found": "for (int k = 0; x[k] != n; k++) atomicAdd((float *)y, 1.0f);",
+    "locks": "while (atomicCAS(&y[0], 0, 1) != 0) { } y[1] += x[i]; atomicExch(&y[0], 0);",
+    "takes_turns": "int old = i; while ((old = atomicCAS(&y[0], i, i + 1)) != i) { }",
+    "takes_what_it_waits_for": "int old = n; do { old = atomicCAS(y, old & 1, 3); } while ((old & 1) == 0);",
+    "adds_until_one_is_found": "for (int k = i; k < n; k += 32) { if (x[k] == 3) break; atomicAdd(&y[0], 1); }",
+    "adds_until_another_is_done": "for (bool done = false; !done;) { atomicOr(&y[1], 1); if (x[0] != 0) done = true; }",
+    "adds_as_often_as_it_reads": "for (int k = 0; k < x[1]; k++) atomicAdd(&y[0], 1);",
+    "counts_down": "int k = n; while (k > 0) { atomicAdd(&y[0], 1); k = x[0] ? k - 1 : k; }",
+    "is_the_last": "if (atomicAdd(&y[0], 1) == n) y[1] = 1;",
     "exchanges": "y[1 + i] = atomicCAS(&y[0], 0, i);",
     "counts_in_a_function": "y[1 + i] = counted(y);",
     "reads_again": "while (*(volatile const int *)x == 0) { } y[i] = 1;",
