@@ -180,6 +180,12 @@ static inline const char *comm_type_name(uint64_t type) {
   return names[type <= RILL_COMM_BFLOAT16 ? type : 0];
 }
 
+/* Returns the bytes of an element; 0 for an unknown type. */
+static inline size_t comm_size_of(uint64_t type) {
+  static const uint8_t sizes[] = { 0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
+  return sizes[type <= RILL_COMM_BFLOAT16 ? type : 0];
+}
+
 static inline const char *comm_operator_name(uint64_t op) {
   static const char *const names[] = { "?", "sum", "product", "max", "min", "average" };
   return names[op <= RILL_COMM_AVERAGE ? op : 0];
@@ -453,6 +459,15 @@ void rill__comm_name_missing(const struct comm *comm, uint64_t number, char *tex
 bool rill__comm_is_submitted(const struct comm_op *op);
 /* Submits operations that have been checked, and modifies their structs. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);
+
+/* Checks an operation of a public function `api`, and submits it or adds it to the calling thread's open group. */
+rill_status rill__comm_enqueue(rill_comm handle, struct comm_op op, const char *api);
+/* Open and close a group of the calling thread.  Closing the outermost one submits its operations, or fails with the
+ * error of the first one that was refused. */
+rill_status rill__comm_group_open(void);
+rill_status rill__comm_group_close(void);
+/* Fails the calling thread's open group, if any, with the last error.  Returns `status`. */
+rill_status rill__comm_group_refuse(rill_status status);
 
 /* Runs a function on a detached thread, for which at_exit waits; returns false if no thread could be created. */
 bool rill__comm_run_apart(void *(*run)(void *), void *argument);
