@@ -208,11 +208,17 @@ static size_t remove_empty(struct comm_op *ops, size_t count) {
 
 /* Submits in a turn of the communicators. */
 static rill_status submit_in_turn(struct comm_op *ops, size_t count, const struct comm_list *list) {
-  COMM_TRY(go_inside(list));
+  COMM_TRY(rill__comm_quiet_enter(ops, count));
+  rill_status status = go_inside(list);
+  if (status != RILL_OK) {
+    rill__comm_quiet_leave(ops, count, false);
+    return status;
+  }
   number_operations(ops, count);
-  const rill_status status = submit_watched(ops, count);
+  status = submit_watched(ops, count);
   if (status != RILL_OK) take_back_numbers(ops, count);
   come_out(list);
+  rill__comm_quiet_leave(ops, count, status == RILL_OK || status == RILL_ERROR_BACKEND);
   return status;
 }
 
