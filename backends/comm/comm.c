@@ -149,8 +149,7 @@ bool rill__comm_run_apart(void *(*run)(void *), void *argument) {
 
 /* ---- life ---- */
 
-/* Frees the resources of the communicator; those of the engine have been freed. */
-static void free_comm(struct comm *comm) {
+void rill__comm_free(struct comm *comm) {
   (void)rill_stream_release(comm->check_stream);
   (void)rill_free(comm->check_memory);
   /* Otherwise a comparison may still write the records, which are not freed then. */
@@ -172,8 +171,12 @@ static void *end_apart(void *argument) {
   pthread_mutex_lock(&comm->lock);
   while (comm->broken && !comm->aborted) (void)pthread_cond_wait(&comm->changed, &comm->lock);
   pthread_mutex_unlock(&comm->lock);
-  comm->engine->end(comm);
-  free_comm(comm);
+  if (comm->engine->ends_when_quiet) {
+    rill__comm_quiet_end(comm);
+  } else {
+    comm->engine->end(comm);
+    rill__comm_free(comm);
+  }
   return NULL;
 }
 
@@ -199,9 +202,10 @@ rill_status rill__comm_new(const struct comm_engine *engine, rill_device device,
   if (status == RILL_OK && engine->needs_scratch) status = rill_alloc(device, 8, RILL_MEMORY_DEVICE, &comm->scratch);
   if (status != RILL_OK) (void)rill__comm_fail_rill(status, "preparing the device");
   if (status != RILL_OK) {
-    free_comm(comm);
+    rill__comm_free(comm);
     return status;
   }
+  rill__comm_quiet_add(comm);
   publish(comm);
   *out = comm;
   return RILL_OK;
@@ -211,13 +215,15 @@ void rill__comm_discard(struct comm *comm) {
   pthread_mutex_lock(&all.lock);
   forget(comm);
   pthread_mutex_unlock(&all.lock);
-  free_comm(comm);
+  if (comm->engine->ends_when_quiet) rill__comm_quiet_end(comm); /* freeing its memory is part of its end */
+  else rill__comm_free(comm);
 }
 
 /* ---- at exit and fork ---- */
 
 static void forked(void) {
   (void)pthread_mutex_init(&all.lock, NULL);
+  rill__comm_quiet_forked();
   all.forked = true;
 }
 
@@ -232,11 +238,13 @@ static void wait_for_apart(uint32_t left, uint64_t ns) {
  * teardown, so helper threads get time to finish: on a loaded machine, destroying a communicator can take half a
  * minute.  The watch thread is stopped last, because communicators are destroyed only once it has seen their operations
  * end or time out.  The wait is bounded, because a communicator without a deadline may wait for a peer that never
- * arrives. */
+ * arrives.  Communicators that cannot end quietly because of graphs are not waited for (quiet.c). */
 static void at_exit(void) {
   enum { FOR_ENDS = 60, FOR_WATCH = 2 };
   if (all.forked) return;
+  rill__comm_quiet_leave_process();
   wait_for_apart(rill__comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
+  rill__comm_quiet_stop();
   rill__comm_watch_stop();
   rill__comm_local_stop();
   wait_for_apart(0, FOR_WATCH * UINT64_C(1000000000));
@@ -244,6 +252,7 @@ static void at_exit(void) {
 
 static void first_use(void) {
   comm_init_condition(&all.ended);
+  rill__comm_quiet_init();
   (void)pthread_atfork(NULL, NULL, forked);
   (void)atexit(at_exit); /* for a join that was abandoned */
 }

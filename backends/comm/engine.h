@@ -2,7 +2,8 @@
  *
  * rill_comm uses only rill's public interface.  An engine (NCCL, RCCL, MPI, or local.c for threads of one process)
  * joins ranks and runs operations; comm.c has the handles, join.c joins, operation.c checks and groups operations,
- * watch.c enforces deadlines for engines that do not, parts.c blocks streams of the CPU.
+ * watch.c enforces deadlines for engines that do not, quiet.c ends communicators of engines that block the process
+ * meanwhile, parts.c blocks streams of the CPU.
  *
  * States of a communicator, in order: joined; broken, at most once, by a deadline, an error of the engine or
  * rill_comm_abort, which calls engine->abort once; destroyed when its last reference is released, which calls
@@ -109,6 +110,7 @@ struct comm_op {
   uint64_t number;         /* counts the communicator's operations, from 1; 0: submitted by the library ... */
   enum comm_kind for_kind; /* ... for an operation of this kind and number (RILL_CHECK=comm) */
   uint64_t for_number;
+  struct comm_busy *busy; /* owned by quiet.c; valid while the operation is submitted */
 };
 
 static inline size_t comm_bytes(const struct comm_op *op) {
@@ -141,7 +143,7 @@ enum comm_turn {
 struct comm {
   const struct comm_engine *engine;
   rill_comm handle;
-  struct comm *next; /* owned by comm.c, like the next two */
+  struct comm *next; /* owned by comm.c, like the next two; after the last reference, by quiet.c */
   uint32_t references, pins;
   rill_device device;
   int32_t ordinal;
@@ -153,6 +155,7 @@ struct comm {
   void *scratch;            /* 8 bytes of the device's memory, for barriers; NULL if the engine needs none */
   rill_stream check_stream; /* used by RILL_CHECK=comm (check.c), like the next two */
   void *check_memory, *check_device_memory;
+  uint64_t graphs; /* owned by quiet.c; captured operations that graphs still have */
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
   _Atomic uint64_t numbered; /* number of the last operation; changed by the call whose turn COMM_SUBMITTING is */
   uint64_t family;           /* equal on all ranks of a communicator, and very likely unique to it; 0: not joined */
@@ -178,6 +181,12 @@ static inline const char *comm_type_name(uint64_t type) {
   static const char *const names[] = { "?",      "int8", "uint8", "int32",  "uint32",  "int64",
                                        "uint64", "half", "float", "double", "bfloat16" };
   return names[type <= RILL_COMM_BFLOAT16 ? type : 0];
+}
+
+/* Returns the bytes of an element; 0 for an unknown type. */
+static inline size_t comm_size_of(uint64_t type) {
+  static const uint8_t sizes[] = { 0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
+  return sizes[type <= RILL_COMM_BFLOAT16 ? type : 0];
 }
 
 static inline const char *comm_operator_name(uint64_t op) {
@@ -269,10 +278,11 @@ struct comm_engine {
   bool keeps_deadlines, needs_scratch;
   bool compares_messages; /* a receive fails by itself if it does not match the message */
   bool takes_empty;       /* takes operations of 0 elements, to compare them */
-  bool joins_in_time; /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
-  bool notes;         /* the engine itself reports to rill when its operations ran */
-  bool cannot_cancel; /* operations may use their buffers even after a broken communicator has ended */
-  bool aborts_apart;  /* `abort` may wait for other communicators of the device, so it gets a thread of its own */
+  bool joins_in_time;   /* `join` and `split` enforce the communicator's deadline, so they run on the caller's thread */
+  bool notes;           /* the engine itself reports to rill when its operations ran */
+  bool cannot_cancel;   /* operations may use their buffers even after a broken communicator has ended */
+  bool ends_when_quiet; /* `end` is called at quiet moments only (quiet.c) */
+  bool aborts_apart;    /* `abort` may wait for other communicators of the device, so it gets a thread of its own */
 
   /* Makes the engine usable.  Called on the caller's thread before each use.  A failure says what was tried. */
   rill_status (*start)(void);
@@ -284,8 +294,12 @@ struct comm_engine {
    * RILL_COMM_NO_COLOR).  Blocks as `join` does.  NULL if the engine cannot split. */
   rill_status (*split)(struct comm *parent, uint32_t color, uint32_t key, struct comm *child);
   /* Submits one or more operations.  Their communicators are not broken, and no other submission runs on them.  A
-   * failure that leaves a communicator unusable calls rill__comm_break. */
+   * failure that leaves a communicator unusable calls rill__comm_break.  With ends_when_quiet, operations may run after
+   * RILL_OK and after RILL_ERROR_BACKEND, and after no other failure. */
   rill_status (*submit)(const struct comm_op *ops, size_t count);
+  /* Called before `submit` for an operation on a stream that captures: calls rill__comm_quiet_count_graph for the
+   * graph, and again when the graph and its execution objects have been destroyed.  Only with ends_when_quiet. */
+  rill_status (*capture)(struct comm *comm, rill_stream stream);
   /* Fails if the engine has detected an error.  Optional. */
   rill_status (*poll)(struct comm *comm);
   /* Makes a submission that blocks inside the engine return; returns false if it cannot.  Optional. */
@@ -297,8 +311,8 @@ struct comm_engine {
   void (*drain)(struct comm *comm);
   /* Frees the engine's resources, including after abort.  Without `drain`, it may block for as long as drain would. */
   void (*end)(struct comm *comm);
-  /* Called on the watch thread before its first query of the engine, because queries must not disturb captures.
-   * Optional. */
+  /* Called on a thread of this library before it first queries the engine or ends a communicator, because that must not
+   * disturb captures.  May be called again.  Optional. */
   void (*begin_watch)(void);
 
   /* Only for MPI: returns the ranks of all processes, looks up an MPI communicator by its handle, and broadcasts bytes
@@ -454,8 +468,37 @@ bool rill__comm_is_submitted(const struct comm_op *op);
 /* Submits operations that have been checked, and modifies their structs. */
 rill_status rill__comm_submit(struct comm_op *ops, size_t count);
 
+/* Checks an operation of a public function `api`, and submits it or adds it to the calling thread's open group. */
+rill_status rill__comm_enqueue(rill_comm handle, struct comm_op op, const char *api);
+/* Open and close a group of the calling thread.  Closing the outermost one submits its operations, or fails with the
+ * error of the first one that was refused. */
+rill_status rill__comm_group_open(void);
+rill_status rill__comm_group_close(void);
+/* Fails the calling thread's open group, if any, with the last error.  Returns `status`. */
+rill_status rill__comm_group_refuse(rill_status status);
+
 /* Runs a function on a detached thread, for which at_exit waits; returns false if no thread could be created. */
 bool rill__comm_run_apart(void *(*run)(void *), void *argument);
+
+/* Frees a communicator and its resources, except those of the engine, which have been freed. */
+void rill__comm_free(struct comm *comm);
+
+/* The end of communicators whose engine has ends_when_quiet (quiet.c); without effect for others.  `add`: the
+ * communicator exists; `end`: it has neither references nor calls, and is ended and freed at a quiet moment. */
+void rill__comm_quiet_add(const struct comm *comm);
+void rill__comm_quiet_end(struct comm *comm);
+/* Bracket each submission.  The first one may wait for communicators that are being ended, and fails without effect;
+ * the second one follows unless the first one failed.  `may_run`: operations may have started. */
+rill_status rill__comm_quiet_enter(struct comm_op *ops, size_t count);
+void rill__comm_quiet_leave(const struct comm_op *ops, size_t count, bool may_run);
+/* Counts a captured operation of the communicator, before it is captured (1) and when no graph has it any more (-1).
+ * Calls nothing of a driver. */
+void rill__comm_quiet_count_graph(struct comm *comm, int change);
+void rill__comm_quiet_init(void);
+/* Called at exit: waits no more for graphs, and at last for nothing. */
+void rill__comm_quiet_leave_process(void);
+void rill__comm_quiet_stop(void);
+void rill__comm_quiet_forked(void);
 
 /* Deadlines, for engines that do not enforce them.  These functions do nothing for a communicator without a deadline.
  */

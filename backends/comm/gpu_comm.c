@@ -77,7 +77,7 @@ static void open_engine(void) {
 #undef GPU_COMM_FN
   };
   static const struct symbol driver_symbols[] = {
-#define DRIVER_FN(field, name) { name, offsetof(struct driver, field), true },
+#define DRIVER_FN(field, name, required) { name, offsetof(struct driver, field), required },
     DRIVER_FUNCTIONS
 #undef DRIVER_FN
   };
@@ -222,6 +222,33 @@ static rill_status poll_error(struct comm *comm) {
   return error == GPU_COMM_SUCCESS || error == GPU_COMM_IN_PROGRESS ? RILL_OK : fail(error, "asynchronous error");
 }
 
+static void graph_ended(void *comm) { rill__comm_quiet_count_graph(comm, -1); } /* on a thread of the driver */
+
+/* Makes the graph that the stream captures, its copies and its execution objects own a counted reference.  A runtime
+ * without user objects (HIP 5.2) does not tell when a graph has ended: the count stays. */
+static rill_status capture(struct comm *comm, rill_stream stream) {
+  enum { ACTIVE = 1, NO_DESTRUCTOR_SYNC = 1, MOVE = 1 };
+  uintptr_t native;
+  int before, status = 0;
+  void *graph = NULL, *object = NULL;
+  size_t count = 0;
+  COMM_TRY_RILL(rill_stream_native(stream, &native), "stream");
+  rill__comm_quiet_count_graph(comm, 1);
+  if (driver.create_object == NULL || driver.retain_object == NULL) return RILL_OK;
+  int code = enter_device(&driver, comm, &before);
+  const bool entered = code == 0;
+  if (code == 0) code = driver.capture_info((void *)native, &status, NULL, &graph, NULL, &count);
+  const bool captures = code == 0 && status == ACTIVE && graph != NULL; /* otherwise the engine refuses the operation */
+  if (captures) code = driver.create_object(&object, comm, graph_ended, 1, NO_DESTRUCTOR_SYNC);
+  const bool created = captures && code == 0;
+  if (created) code = driver.retain_object(graph, object, 1, MOVE);
+  if (created && code != 0) (void)driver.release_object(object, 1); /* which calls graph_ended */
+  if (entered) leave_device(&driver, before);
+  if (!created) rill__comm_quiet_count_graph(comm, -1);
+  COMM_REQUIRE(code == 0, RILL_ERROR_BACKEND, "the driver cannot tell when the captured graph ends: error %d", code);
+  return RILL_OK;
+}
+
 static int revoke(void *native) { return api.revoke(native, 0); }
 
 /* Interrupts a blocked submission.  Older versions have no call for this; with them, `abort` runs while the submission
@@ -313,12 +340,14 @@ const struct comm_engine ENGINE = {
   .backend = ENGINE_BACKEND,
   .max_count = SIZE_MAX,
   .needs_scratch = true,
+  .ends_when_quiet = true,
   .aborts_apart = true, /* the last rank of a process frees memory of all, which waits for whatever runs on the GPUs */
   .start = start,
   .version = engine_version,
   .make_id = make_id,
   .join = join,
   .split = split,
+  .capture = capture,
   .submit = submit,
   .poll = poll_error,
   .interrupt = interrupt,

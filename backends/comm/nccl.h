@@ -16,11 +16,20 @@ struct driver {
   int (*push)(void *context);
   int (*pop)(void **context);
   int (*exchange_capture_mode)(int *mode);
+  int (*capture_info)(void *stream, int *status, unsigned long long *id, void **graph, const void **nodes,
+                      size_t *count);
+  int (*create_object)(void **object, void *data, void (*destroy)(void *data), unsigned references, unsigned flags);
+  int (*release_object)(void *object, unsigned references);
+  int (*retain_object)(void *graph, void *object, unsigned references, unsigned flags);
 };
-#define DRIVER_FUNCTIONS                 \
-  DRIVER_FN(push, "cuCtxPushCurrent_v2") \
-  DRIVER_FN(pop, "cuCtxPopCurrent_v2")   \
-  DRIVER_FN(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")
+#define DRIVER_FUNCTIONS                                                      \
+  DRIVER_FN(push, "cuCtxPushCurrent_v2", true)                                \
+  DRIVER_FN(pop, "cuCtxPopCurrent_v2", true)                                  \
+  DRIVER_FN(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", true) \
+  DRIVER_FN(capture_info, "cuStreamGetCaptureInfo_v2", true)                  \
+  DRIVER_FN(create_object, "cuUserObjectCreate", false)                       \
+  DRIVER_FN(release_object, "cuUserObjectRelease", false)                     \
+  DRIVER_FN(retain_object, "cuGraphRetainUserObject", false)
 
 /* Makes the device's context current.  NCCL uses the thread's current context, and restores the context that it found.
  */

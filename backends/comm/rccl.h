@@ -15,11 +15,20 @@ struct driver {
   int (*get)(int *device);
   int (*set)(int device);
   int (*exchange_capture_mode)(int *mode);
+  int (*capture_info)(void *stream, int *status, unsigned long long *id, void **graph, const void **nodes,
+                      size_t *count);
+  int (*create_object)(void **object, void *data, void (*destroy)(void *data), unsigned references, unsigned flags);
+  int (*release_object)(void *object, unsigned references);
+  int (*retain_object)(void *graph, void *object, unsigned references, unsigned flags);
 };
-#define DRIVER_FUNCTIONS         \
-  DRIVER_FN(get, "hipGetDevice") \
-  DRIVER_FN(set, "hipSetDevice") \
-  DRIVER_FN(exchange_capture_mode, "hipThreadExchangeStreamCaptureMode")
+#define DRIVER_FUNCTIONS                                                       \
+  DRIVER_FN(get, "hipGetDevice", true)                                         \
+  DRIVER_FN(set, "hipSetDevice", true)                                         \
+  DRIVER_FN(exchange_capture_mode, "hipThreadExchangeStreamCaptureMode", true) \
+  DRIVER_FN(capture_info, "hipStreamGetCaptureInfo_v2", true)                  \
+  DRIVER_FN(create_object, "hipUserObjectCreate", false)                       \
+  DRIVER_FN(release_object, "hipUserObjectRelease", false)                     \
+  DRIVER_FN(retain_object, "hipGraphRetainUserObject", false)
 
 static inline int enter_device(const struct driver *driver, const struct comm *comm, int *before) {
   const int code = driver->get(before);

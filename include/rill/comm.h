@@ -186,8 +186,8 @@ RILL_API RILL_NODISCARD rill_status rill_comm_split(rill_comm comm, uint32_t col
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
-/** Drops a reference; the last one destroys the rank.  Never blocks; submitted operations still complete.  Has no
- *  effect on the null handle.  docs/guides/DIAGNOSE.md says when ranks of one process that use NCCL should be released.
+/** Drops a reference; the last one destroys the rank.  Never blocks; submitted operations complete.  Ignores null.  If
+ *  the process uses several GPUs, memory is freed once no operation of any communicator is in flight or in a graph.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    ncclCommDestroy. */

@@ -700,4 +700,20 @@ MUTANTS = [
         "  void *other = NULL;\n",
         ["rccl of_another_runtime_is_refused"],
     ),
+    Mutant(
+        "a communicator ends while other ranks of the process have operations in flight",
+        "C1.7",
+        "backends/comm/quiet.c",
+        "const bool at_once = !quiet.spread && comm->graphs == 0;",
+        "const bool at_once = comm->graphs == 0;",
+        ["quiet on fake nccl"],
+    ),
+    Mutant(
+        "a communicator ends while a graph has operations",
+        "C1.7",
+        "backends/comm/quiet.c",
+        "return quiet.inside == 0 && quiet.in_flight == NULL && quiet.unseen == 0;",
+        "return quiet.inside == 0 && quiet.in_flight == NULL;",
+        ["quiet on fake nccl"],
+    ),
 ]

@@ -1,6 +1,7 @@
 /* NCCL's functions, for ranks that are threads or devices of one process. */
 #include "fake_comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ enum { DEVICES = 64, BUFFERED = 256 };
 static struct clique *cliques;
 static size_t live;
 static unsigned queued_on[DEVICES]; /* bundles of all communicators of a device */
+static unsigned submitting;         /* threads that hand bundles of communicators with several ranks to streams */
 static _Thread_local struct {
   int depth, error;
   struct bundle *first, **last;
@@ -339,10 +341,19 @@ static struct bundle *bundle_of(struct ncclComm *comm, void *stream) {
   return bundle;
 }
 
+static unsigned count_submitting(const struct bundle *bundle) {
+  while (bundle != NULL && bundle->comm->clique->ranks == 1) bundle = bundle->next;
+  pthread_mutex_lock(&fake_comm_lock);
+  submitting += bundle != NULL;
+  (void)fake_comm_leave(0);
+  return bundle != NULL;
+}
+
 /* Hands all bundles of the group to their streams, or forgets them. Takes and releases the lock. */
 static int end_group(void) {
   int code = group.error;
   struct bundle *bundle = group.first;
+  const unsigned counted = count_submitting(bundle);
   group.first = NULL;
   group.error = 0;
   while (bundle != NULL) {
@@ -376,6 +387,7 @@ static int end_group(void) {
     bundle = next;
   }
   pthread_mutex_lock(&fake_comm_lock);
+  submitting -= counted;
   for (int i = 0; i < group.joining_count; i++) {
     while (code == 0 && group.joining[i]->joined < group.joining[i]->ranks) wait();
   }
@@ -604,10 +616,32 @@ static int end(struct ncclComm *comm, bool gives_up) {
   return fake_comm_leave(0);
 }
 
+static void forbid(bool wrong, const char *what) {
+  if (!wrong) return;
+  (void)fprintf(stderr, "fake NCCL: ncclCommDestroy while %s: on GPUs the process may hang\n", what);
+  abort();
+}
+
+/* In ncclCommDestroy the driver waits for all running kernels of the process, and other calls of the process wait for
+ * the driver.  So nothing may be under way then that waits for another rank of the process, of any communicator.
+ * Graphs with operations may be launched at any time, and NCCL does not return before its own have been destroyed. */
+static void check_quiet(void) {
+  forbid(submitting > 0, "a thread submits an operation");
+  for (const struct clique *clique = cliques; clique != NULL; clique = clique->next) {
+    for (int i = 0; i < clique->ranks && clique->ranks > 1; i++) {
+      const struct ncclComm *comm = clique->members[i];
+      forbid(comm != NULL && comm->queued > 0, "an operation of several ranks of the process is in flight");
+      forbid(comm != NULL && comm->in_graphs > 0, "a graph has an operation of several ranks of the process");
+    }
+  }
+}
+
 EXPORT int ncclCommDestroy(void *comm);
 int ncclCommDestroy(void *comm) {
   const int code = fake_comm_enter(__func__);
-  return code != 0 ? code : end(comm, false);
+  if (code != 0) return code;
+  check_quiet();
+  return end(comm, false);
 }
 
 EXPORT int ncclCommAbort(void *comm);

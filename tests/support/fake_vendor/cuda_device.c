@@ -73,6 +73,8 @@ enum fake_safety fake_safety_of(const char *function) {
     "cuGraphExecKernelNodeSetParams",
     "cuGraphExecMem",
     "cuGraphDestroy",
+    "cuGraphRetainUserObject",
+    "cuUserObject",
     "cuStreamAddCallback",
     "cuLaunch",
     "cuEventRecord",

@@ -180,6 +180,7 @@ enum fake_kind {
   FAKE_GRAPH,
   FAKE_GRAPH_NODE,
   FAKE_GRAPH_EXEC,
+  FAKE_USER_OBJECT,
   FAKE_KINDS
 };
 extern const char *const fake_kind_names[FAKE_KINDS];
@@ -367,6 +368,11 @@ int fake_graph_exec_enable(const void *exec, const void *node, bool enabled);
 int fake_graph_exec_set_host(const void *exec, const void *node, const struct fake_host_call *call);
 int fake_graph_upload(const void *exec, const void *stream);
 int fake_graph_exec_destroy(void *exec);
+/* User objects: references are owned by the caller, graphs (child graphs have their own), execution objects and
+ * launches; the destructor is called on a thread of its own. */
+int fake_object_create(void **out, void *data, void (*destroy)(void *data), unsigned refs, unsigned flags);
+int fake_object_release(const void *object, unsigned refs);
+int fake_graph_retain_object(const void *graph, const void *object, unsigned refs, unsigned flags);
 
 /* ---- events.c ---- */
 

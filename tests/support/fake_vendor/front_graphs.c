@@ -98,3 +98,19 @@ vendor_result VENDOR(GraphExecUpdate)(vendor_exec exec, vendor_graph graph, vend
 }
 
 vendor_result VENDOR(GraphExecDestroy)(vendor_exec exec) { VENDOR_CALL(fake_graph_exec_destroy(exec)); }
+
+/* ---- user objects ---- */
+
+vendor_result VENDOR(UserObjectCreate)(vendor_object *out, void *data, vendor_host_fn destroy, unsigned int refs,
+                                       unsigned int flags) {
+  VENDOR_CALL(fake_object_create((void **)out, data, destroy, refs, flags));
+}
+
+vendor_result VENDOR(UserObjectRelease)(vendor_object object, unsigned int refs) {
+  VENDOR_CALL(fake_object_release(object, refs));
+}
+
+vendor_result VENDOR(GraphRetainUserObject)(vendor_graph graph, vendor_object object, unsigned int refs,
+                                            unsigned int flags) {
+  VENDOR_CALL(fake_graph_retain_object(graph, object, refs, flags));
+}

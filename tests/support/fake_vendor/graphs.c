@@ -28,14 +28,22 @@ struct fake_graph_node {
   uint32_t number;
 };
 
+/* References to user objects, each of which is a work that does nothing: `finish` calls the destructor. */
+struct objects {
+  size_t count;
+  struct work **works;
+};
+
 struct fake_graph {
   void *handle;
   unsigned refs;
   size_t count;
   struct fake_graph_node **nodes;
+  struct objects objects;
 };
 
 struct exec {
+  struct objects objects; /* those of child graphs belong to these */
   size_t count;
   struct work **works;
   void **nodes;  /* handles, of the graph that it was made from */
@@ -50,6 +58,79 @@ static void release_work(struct work *work) {
   if (work->disabled != NULL) release_work(work->disabled);
   free(work->after);
   free(work);
+}
+
+/* ---- user objects ---- */
+
+struct user_object {
+  void *handle;
+  void (*destroy)(void *data);
+  void *data;
+};
+
+/* On a thread of the driver's own, which must not call the driver. */
+static void *run_destructor(void *argument) {
+  struct user_object *object = argument;
+  fake_set_in_host_function(true);
+  object->destroy(object->data);
+  free(object);
+  return NULL;
+}
+
+static void destroy_object(void *data) {
+  struct user_object *object = data;
+  pthread_t thread;
+  fake_handle_end(object->handle);
+  if (pthread_create(&thread, NULL, run_destructor, object) != 0) fake_die("no thread for a destructor");
+  (void)pthread_detach(thread);
+}
+
+int fake_object_create(void **out, void *data, void (*destroy)(void *data), unsigned refs, unsigned flags) {
+  if (out == NULL || destroy == NULL || refs == 0 || flags != 1) return FAKE_INVALID_VALUE;
+  struct user_object *object = malloc(sizeof *object);
+  struct work *work = malloc(sizeof *work);
+  if (object == NULL || work == NULL) fake_die("no memory for a user object");
+  *work = (struct work){ .refs = refs, .finish = destroy_object, .data = object };
+  *object = (struct user_object){ fake_handle_new(FAKE_USER_OBJECT, work), destroy, data };
+  if (object->handle == NULL) fake_die("no memory for a user object");
+  *out = object->handle;
+  return FAKE_OK;
+}
+
+int fake_object_release(const void *handle, unsigned refs) {
+  struct work *work = fake_handle_get(FAKE_USER_OBJECT, handle);
+  if (work == NULL || refs == 0 || refs > work->refs) return FAKE_INVALID_VALUE;
+  for (unsigned i = 0; i < refs; i++) release_work(work);
+  return FAKE_OK;
+}
+
+static void add_object(struct objects *objects, struct work *work) {
+  struct work **works = realloc(objects->works, (objects->count + 1) * sizeof *works);
+  if (works == NULL) fake_die("no memory for a user object");
+  objects->works = works;
+  works[objects->count++] = work;
+}
+
+int fake_graph_retain_object(const void *handle, const void *object, unsigned refs, unsigned flags) {
+  struct fake_graph *graph = fake_handle_get(FAKE_GRAPH, handle);
+  struct work *work = fake_handle_get(FAKE_USER_OBJECT, object);
+  if (graph == NULL || work == NULL || refs == 0 || flags > 1) return FAKE_INVALID_VALUE;
+  for (unsigned i = 0; i < refs; i++) add_object(&graph->objects, work);
+  if (flags == 0) work->refs += refs; /* otherwise they are the caller's */
+  return FAKE_OK;
+}
+
+static void drop_objects(struct objects *objects) {
+  for (size_t i = 0; i < objects->count; i++) release_work(objects->works[i]);
+  free(objects->works);
+  *objects = (struct objects){ .count = 0 };
+}
+
+static void copy_objects(struct objects *into, const struct objects *from) {
+  for (size_t i = 0; i < from->count; i++) {
+    from->works[i]->refs++;
+    add_object(into, from->works[i]);
+  }
 }
 
 /* ---- graphs ---- */
@@ -73,6 +154,7 @@ void fake_graph_release(struct fake_graph *graph) {
     release_work(graph->nodes[i]->work);
     free(graph->nodes[i]);
   }
+  drop_objects(&graph->objects);
   free(graph->nodes);
   free(graph);
 }
@@ -227,6 +309,7 @@ int fake_graph_count(const void *handle, size_t *count) {
 
 static void free_exec(struct exec *exec) {
   for (size_t i = 0; i < exec->count; i++) release_work(exec->works[i]);
+  drop_objects(&exec->objects);
   fake_op_release(exec->last);
   free(exec->works);
   free(exec->nodes);
@@ -251,6 +334,7 @@ int fake_graph_instantiate(const void *handle, void **out) {
     exec->nodes[i] = graph->nodes[i]->handle;
   }
   exec->count = graph->count;
+  copy_objects(&exec->objects, &graph->objects);
   return FAKE_OK;
 }
 
@@ -312,7 +396,12 @@ int fake_graph_exec_update(const void *handle, const void *graph_handle, void **
     exec->works[i]->refs++;
     leak_arguments(exec, exec->works[i]);
   }
-  return *failing == NULL ? FAKE_OK : FAKE_GRAPH_UPDATE_FAILURE;
+  if (*failing != NULL) return FAKE_GRAPH_UPDATE_FAILURE;
+  struct objects before = exec->objects;
+  exec->objects = (struct objects){ .count = 0 };
+  copy_objects(&exec->objects, &graph->objects);
+  drop_objects(&before);
+  return FAKE_OK;
 }
 
 static uint32_t *copy_edges(const struct work *work) {
@@ -459,6 +548,18 @@ static int launch_works(struct work *const *works, size_t count, const void *str
   return code;
 }
 
+/* A launch keeps user objects until it has ended. */
+static int keep_objects(const struct objects *objects, struct fake_stream *stream) {
+  int code = FAKE_OK;
+  for (size_t i = 0; i < objects->count && code == FAKE_OK; i++) {
+    struct fake_op *op = fake_op_new(NULL, finish_work, objects->works[i]);
+    if (op == NULL) return FAKE_OUT_OF_MEMORY;
+    objects->works[i]->refs++;
+    code = fake_submit(stream, op);
+  }
+  return code;
+}
+
 static int launch_child(const struct fake_graph *child, const void *stream_handle, struct fake_stream *stream,
                         struct exec *exec) {
   struct work **works = malloc((child->count + 1) * sizeof *works);
@@ -466,7 +567,7 @@ static int launch_child(const struct fake_graph *child, const void *stream_handl
   for (size_t i = 0; i < child->count; i++) works[i] = child->nodes[i]->work;
   const int code = launch_works(works, child->count, stream_handle, stream, exec);
   free(works);
-  return code;
+  return code == FAKE_OK ? keep_objects(&child->objects, stream) : code;
 }
 
 static int launch_work(struct work *work, const void *stream_handle, struct fake_stream *stream, struct exec *exec) {
@@ -500,6 +601,7 @@ int fake_graph_launch(const void *handle, const void *stream_handle) {
   if (exec == NULL || code != FAKE_OK) return exec == NULL ? FAKE_INVALID_VALUE : code;
   if (stream->capture != FAKE_CAPTURE_NONE) return FAKE_CAPTURE_UNSUPPORTED;
   code = launch_works(exec->works, exec->count, stream_handle, stream, exec);
+  if (code == FAKE_OK) code = keep_objects(&exec->objects, stream);
   fake_op_release(exec->last);
   exec->last = stream->last;
   if (exec->last != NULL) exec->last->refs++;

@@ -18,8 +18,8 @@ struct chunk {
   struct chunk *next;
 };
 
-const char *const fake_kind_names[FAKE_KINDS] = { "free",     "context", "stream",     "event",     "module",
-                                                  "function", "graph",   "graph node", "graph exec" };
+const char *const fake_kind_names[FAKE_KINDS] = { "free",     "context", "stream",     "event",      "module",
+                                                  "function", "graph",   "graph node", "graph exec", "user object" };
 
 static struct chunk *chunks;
 static size_t used = SLOTS; /* of the newest chunk */

@@ -26,10 +26,12 @@ int fake_first_version(const char *name) {
     const char *name;
     int version;
   } since[] = {
-    { "hipLaunchHostFunc", 50300000 },       { "hipModuleLaunchCooperativeKernel", 50500000 },
-    { "hipStreamGetDevice", 50600000 },      { "hipGetDevicePropertiesR0600", 60000000 },
-    { "hipEventRecordWithFlags", 60400000 }, { "hipStreamGetId", 70100000 },
-    { "hipMemsetD2D16Async", 70100000 },     { "hipMemsetD2D32Async", 70100000 },
+    { "hipLaunchHostFunc", 50300000 },        { "hipModuleLaunchCooperativeKernel", 50500000 },
+    { "hipStreamGetDevice", 50600000 },       { "hipGetDevicePropertiesR0600", 60000000 },
+    { "hipEventRecordWithFlags", 60400000 },  { "hipStreamGetId", 70100000 },
+    { "hipMemsetD2D16Async", 70100000 },      { "hipMemsetD2D32Async", 70100000 },
+    { "hipUserObjectCreate", 50300000 },      { "hipUserObjectRelease", 50300000 },
+    { "hipGraphRetainUserObject", 50300000 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
     if (strcmp(name, since[i].name) == 0) return since[i].version;

@@ -9,6 +9,7 @@
 #define CUDA_CB
 
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUuserObject_st *CUuserObject;
 typedef unsigned int CUmemPool_attribute;
 
 enum {
@@ -73,6 +74,10 @@ CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size);
 CUresult cuMemcpyHtoD(CUdeviceptr dst, const void *src, size_t size);
 CUresult cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t size);
 CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream);
+CUresult cuUserObjectCreate(CUuserObject *object, void *data, CUhostFn destroy, unsigned int references,
+                            unsigned int flags);
+CUresult cuUserObjectRelease(CUuserObject object, unsigned int references);
+CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int references, unsigned int flags);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                                    unsigned int block_x, unsigned int block_y, unsigned int block_z,

@@ -6,6 +6,7 @@
 #include "backends/hip/hip_api.h"
 
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+typedef struct hipUserObject *hipUserObject_t;
 typedef unsigned int hipMemPoolAttr;
 typedef unsigned int hipGraphExecUpdateResult;
 
@@ -52,6 +53,11 @@ hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, v
 hipError_t hipMemcpy(void *dst, const void *src, size_t size, hipMemcpyKind kind);
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
                               hipGraphExecUpdateResult *result);
+hipError_t hipUserObjectCreate(hipUserObject_t *object, void *data, hipHostFn_t destroy, unsigned int references,
+                               unsigned int flags);
+hipError_t hipUserObjectRelease(hipUserObject_t object, unsigned int references);
+hipError_t hipGraphRetainUserObject(hipGraph_t graph, hipUserObject_t object, unsigned int references,
+                                    unsigned int flags);
 hipError_t hipMemcpyDtoH(void *dst, hipDeviceptr_t src, size_t size);
 
 #endif
