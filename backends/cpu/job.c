@@ -254,8 +254,8 @@ static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
   }
   const double rest = (double)spent / (double)done * (double)(job->parts - done);
   const uint32_t all = cpu_workers_processors();
-  const bool last_too = all < rill__cpu_count() || job->part_ns > GAIN_NS || rest / all / (all - 1) > GAIN_NS;
-  atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
+  const bool last_too = all < rill__cpu_count() || job->part_ns > GAIN_NS || rest / all / (all - 1) > (double)GAIN_NS;
+  atomic_store_explicit(&job->is_long, rest > (double)LONG_NS, memory_order_relaxed);
   atomic_store(&job->wanted, (uint32_t)min_of(last_too ? all : all - 1, job->parts));
   return has_parts(job);
 }
