@@ -60,7 +60,7 @@ struct cpu_kernel {
   const struct rill_cpu_kernel *code;
   size_t stack;                      /* bytes per thread; 0 if unknown */
   const struct cpu_objects *objects; /* owned by the module */
-  enum cpu_sharing sharing;          /* how its blocks are divided among workers */
+  uint8_t facts;                     /* RILL_CPU_BLOCKS_NEVER_WAIT and others */
 };
 
 /* Part of an execution object (graph.c).  The nodes run in chains; the first chain runs in the stream's own queue. */

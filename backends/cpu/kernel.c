@@ -34,10 +34,9 @@ static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
   return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
 }
 
-/* Returns how blocks are distributed: blocks that never wait for other blocks may start in any order. */
-static enum cpu_sharing sharing_of(const rill_cpu_image_table *image, uint32_t i) {
+static uint8_t facts_of(const rill_cpu_image_table *image, uint32_t i) {
   const uint8_t *facts = image->version >= 8 ? image->facts : NULL;
-  return facts != NULL && (facts[i] & RILL_CPU_BLOCKS_NEVER_WAIT) != 0 ? CPU_BY_PLACE : CPU_IN_ORDER;
+  return facts != NULL ? facts[i] : 0;
 }
 
 static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
@@ -52,7 +51,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     part->stack = stack_of(module->image, i);
     part->objects = module->objects;
     kernel->tells_accesses = module->objects != NULL && module->image->version >= 9;
-    part->sharing = sharing_of(module->image, i);
+    part->facts = facts_of(module->image, i);
     kernel->max_threads = info->max_threads_per_block;
     atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* no opt-in is needed */
     return RILL_OK;
@@ -72,7 +71,7 @@ struct launch {
   const struct cpu_objects *objects; /* for a kernel that checks its accesses; NULL otherwise */
   uint64_t frees;                    /* valid with objects: `frees` of struct rill__launch */
   struct cpu_accesses *accesses;     /* valid with objects; NULL if core does not record accesses */
-  enum cpu_sharing sharing;
+  uint8_t facts;                     /* RILL_CPU_BLOCKS_NEVER_WAIT and others */
   rill_cpu_grid grid;
   size_t constant_count;
   const struct rill__constant *constants; /* stored after the values */
@@ -229,9 +228,37 @@ static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
   cpu_leave_kernel(worker);
 }
 
+/* Divides a grid into blocks of another shape, for a kernel whose threads know only their indices in the grid.  The
+ * product of grid and block stays the same on each axis.  If rows have at least LEAST_ROW threads, a block becomes a
+ * part of one row, so that memory is accessed in its order; neighbouring blocks of a row are joined in any case.  The
+ * grid keeps at least EACH blocks per worker if it had as many. */
+static void reshape(rill_cpu_grid *grid) {
+  enum { MOST = RILL_CPU_MAX_THREADS, LEAST_ROW = 256, EACH = 16 };
+  uint32_t *const size = grid->grid, *const block = grid->block;
+  const uint64_t blocks = (uint64_t)size[0] * size[1] * size[2], least = (uint64_t)EACH * rill__cpu_workers_count();
+  for (int i = 0; i < 3; i++) {
+    if ((uint64_t)size[i] * block[i] > INT32_MAX) return;
+  }
+  uint32_t rows = block[1] * block[2];
+  const bool in_rows = rows > 1 && (uint64_t)size[0] * block[0] >= LEAST_ROW;
+  uint32_t times = MOST / (block[0] * (in_rows ? 1 : rows));
+  while (times > 1 && (size[0] % times != 0 || blocks / times * (in_rows ? rows : 1) < least)) times--;
+  if (in_rows && block[0] * times >= LEAST_ROW) {
+    for (int i = 1; i < 3; i++) {
+      size[i] *= block[i];
+      block[i] = 1;
+    }
+    rows = 1;
+  }
+  if (block[0] * times * rows > MOST) return;
+  size[0] /= times;
+  block[0] *= times;
+}
+
 static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
-  const struct launch *launch = (const struct launch *)op;
+  struct launch *launch = (struct launch *)op;
   const uint32_t *const size = launch->grid.grid;
+  if ((launch->facts & RILL_CPU_ANY_SHAPE) != 0 && !rill__cpu_scheduled) reshape(&launch->grid);
   for (size_t i = 0; i < launch->constant_count; i++) {
     memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
     if (launch->accesses != NULL) {
@@ -239,7 +266,9 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
                               RILL__ACCESSED_WRITE);
     }
   }
-  return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], launch->sharing, run_blocks);
+  return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2],
+                                 (launch->facts & RILL_CPU_BLOCKS_NEVER_WAIT) != 0 ? CPU_BY_PLACE : CPU_IN_ORDER,
+                                 run_blocks);
 }
 
 /* ---- submitting ---- */
@@ -284,7 +313,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   op->stack = part->stack;
   op->objects = part->objects;
   op->frees = request->frees;
-  op->sharing = part->sharing;
+  op->facts = part->facts;
   op->grid.args = op->args;
   memcpy(op->grid.grid, request->grid, sizeof op->grid.grid);
   memcpy(op->grid.block, request->block, sizeof op->grid.block);

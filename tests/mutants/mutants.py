@@ -427,6 +427,14 @@ MUTANTS = [
         ["cpu_places"],
     ),
     Mutant(
+        "blocks of any kernel may have another shape",
+        "C6.1",
+        "backends/cpu/kernel.c",
+        "if ((launch->facts & RILL_CPU_ANY_SHAPE) != 0",
+        "if ((launch->facts & RILL_CPU_BLOCKS_NEVER_WAIT) != 0",
+        ["dialect_shapes"],
+    ),
+    Mutant(
         "what the launch before took of the blocks counts for this one on the cpu",
         "C6.8",
         "backends/cpu/job.c",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of which kernels rillcc says that their blocks never wait for others."""
+"""Of which kernels rillcc says that their blocks never wait for others, and that the blocks may have any shape."""
 
 import os
 import unittest
@@ -13,6 +13,7 @@ static __device__ __attribute__((noinline)) int plain(const int *x, int i) { ret
 static __device__ __attribute__((noinline)) int counted(int *x) { return atomicAdd(x, 1); }
 typedef int function(int);
 #define i ((int)threadIdx.x)
+#define INDEX(AXIS) ((int)(blockIdx.AXIS * blockDim.AXIS + threadIdx.AXIS))
 """
 
 NEVER_WAIT = {
@@ -58,6 +59,26 @@ MAY_WAIT = {
     "calls_a_pointer": "y[i] = (*(function *const *)x)(n);",
 }
 
+ANY_SHAPE = {
+    "one_axis": "const int k = INDEX(x); if (k < n) y[k] += x[k];",
+    "rows_of_a_picture": "y[INDEX(y) * n + INDEX(x)] = x[INDEX(y)] * x[INDEX(y) * n + INDEX(x) + 1];",
+    "more_terms": "y[INDEX(x) + 3] = x[INDEX(x) - 1 + n * INDEX(z)];",
+    "size_of_the_grid": "y[INDEX(x)] = (int)(gridDim.x * blockDim.x) - INDEX(x);",
+    "wide": "const size_t k = (size_t)blockIdx.x * blockDim.x + threadIdx.x; y[k] = x[k + n];",
+    "scattered": "atomicAdd(&y[x[INDEX(x)]], 1);",
+}
+ONE_SHAPE = {
+    "tiles": "y[INDEX(x) * n + INDEX(y)] = x[INDEX(y) * n + INDEX(x)];",
+    "thread": "y[INDEX(x)] = (int)threadIdx.x;",
+    "size_of_a_block": "y[INDEX(x)] = (int)blockDim.x;",
+    "first_of_a_block": "y[INDEX(x)] = (int)(blockIdx.x * blockDim.x);",
+    "another_axis": "y[(int)(blockIdx.y * blockDim.x + threadIdx.x)] = x[0];",
+    "twice_the_thread": "y[(int)(blockIdx.x * blockDim.x + 2 * threadIdx.x)] = x[0];",
+    "position_in_a_message": "assert(INDEX(x) < n); y[INDEX(x)] = 1;",
+    "shared": "__shared__ int s; if (INDEX(x) == 0) s = 1; y[INDEX(x)] = s;",
+    "sums_in_registers": "int s = 0; for (int k = 0; k < n; k++) s += x[k * n + INDEX(x)]; y[INDEX(x)] = s;",
+}
+
 
 def kernel(name, body):
     return "RILL_KERNEL(%s, int n, const int *x, int *y) {\n%s\n}\n" % (name, body)
@@ -78,7 +99,12 @@ class Apart(support.TestCase):
     def test_each_kernel_is_known_to_wait_or_not(self):
         version, facts = self.facts({**NEVER_WAIT, **MAY_WAIT})
         self.assertEqual(version, 8)
-        self.assertEqual(facts, {**dict.fromkeys(NEVER_WAIT, 1), **dict.fromkeys(MAY_WAIT, 0)})
+        never_wait = {name: fact & 1 for name, fact in facts.items()}
+        self.assertEqual(never_wait, {**dict.fromkeys(NEVER_WAIT, 1), **dict.fromkeys(MAY_WAIT, 0)})
+
+    def test_kernels_of_any_shape(self):
+        facts = self.facts({**ANY_SHAPE, **ONE_SHAPE})[1]
+        self.assertEqual(facts, {**dict.fromkeys(ANY_SHAPE, 3), **dict.fromkeys(ONE_SHAPE, 1)})
 
     def test_images_without_facts_keep_the_old_version(self):
         """Images of which nothing is known are of a version that older libraries read."""

@@ -70,7 +70,7 @@ class Cut:
     bitcode: str
     forms: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
-    apart: set = field(default_factory=set)
+    facts: dict = field(default_factory=dict)
     index_wraps: bool = False
 
 
@@ -434,7 +434,7 @@ class Host:
         """Links the image, with tables of its kernels and variables."""
         sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
         text = read_text(assembly)
-        table = stacks.table(self.toolchain.unit.kernels, text, sizes, cut.arrays, cut.apart)
+        table = stacks.table(self.toolchain.unit.kernels, text, sizes, cut.arrays, cut.facts)
         text = shown.rename(text, self.toolchain.unit.kernels, forms=not self.toolchain.options.debug)
         if self.toolchain.options.check:
             text = zones.add(sites.add(text))

@@ -285,6 +285,20 @@ class Interchange:
                 return True
         return False
 
+    def accesses_rows(self):
+        """Returns whether the threads of a row access neighbouring elements everywhere, or all the same element."""
+        self.strides = {}
+        for instruction in (i for inside in self.instructions.values() for i in inside):
+            opcode = self.m.opcode(instruction)
+            if opcode not in (llvm.LOAD, llvm.STORE):
+                continue
+            pointer = self.m.operands(instruction)[opcode == llvm.STORE]
+            value = self.m.operands(instruction)[0] if opcode == llvm.STORE else instruction
+            stride = self.stride(None, pointer)
+            if stride is MANY or abs(stride) > MOST_NEAR * self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(value)):
+                return False
+        return True
+
     def add(self):
         lib, m = self.lib, self.m
         builder = lib.CreateBuilderInContext(m.context)

@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 
 from . import (
+    any_shape,
     apart,
     atomics,
     bounds,
@@ -38,6 +39,7 @@ from .slots import MOST_THREADS
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # value for LLVMVerifyFunction
 CACHE_LINE = 64  # bytes
+NEVER_WAIT, ANY_SHAPE = 1, 2  # facts about kernels, from rill/device/cpu_image.h
 # Functions of the C library for which rill/device/host_math.h has functions that vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
@@ -350,6 +352,17 @@ class Rewriter:
         blocks = apart.Blocks(self)
         return {entry.name for entry in self.entries() if blocks.never_wait(entry.versions)}
 
+    def kernels_of_any_shape(self):
+        """Returns the kernels that work in blocks of any shape, and gain from longer rows. Kernels with interchanged loops do
+        not, because their sums stay in registers while rows are short. If a kernel of two dimensions accesses columns,
+        as a transpose does, its blocks are tiles whose memory fits into the cache."""
+        shape, found = any_shape.AnyShape(self), set()
+        for entry in self.entries():
+            if all(map(shape.includes, entry.versions)):
+                if not shape.has_columns() or interchange.Interchange(self.m, entry.run_block).accesses_rows():
+                    found.add(entry.name)
+        return found
+
     def interchange(self):
         for entry in self.entries():
             interchange.Interchange(self.m, entry.run_block).add()
@@ -505,13 +518,12 @@ class Rewriter:
 
 def rewrite(library, source, output, fibers, options, any_level=False):
     """Rewrites the bitcode of one file into another. Returns a note for each kernel on how it runs, the largest size of
-    its threads' arrays in bytes, the names of the kernels whose blocks never wait for others, and whether an index wraps
-    as in wraps.py. If `fibers` is a
+    its threads' arrays in bytes, facts about kernels, and whether an index wraps as in wraps.py. If `fibers` is a
     reason, all kernels run on fibers and nothing is inlined. With options.fill, the arrays are first filled with a
     pattern. With options.check, calls in front of accesses name their variables. With `any_level`, the output can be
     compiled for any level of the processor."""
     prepared = output + ".prepared"
-    never_wait: set = set()
+    facts: dict = {}
     for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
         try:
@@ -523,6 +535,8 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             for entry in rewriter.entries():
                 rewriter.mark_lockstep(entry.run_block)
             rewriter.interchange()
+            shaped = rewriter.kernels_of_any_shape()
+            facts = {name: NEVER_WAIT | (ANY_SHAPE if name in shaped else 0) for name in never_wait}
             rewriter.add_versions()
             rewriter.fold_counts()
             module.write(prepared)
@@ -555,6 +569,6 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)
-                return notes, rewriter.arrays, never_wait, index_wraps
+                return notes, rewriter.arrays, facts, index_wraps
         finally:
             module.close()

@@ -203,16 +203,16 @@ def find_forms(symbols, kernel):
     return blocks or [name for name in names if "10run_thread" in name]
 
 
-def table(kernels, assembly, sizes, arrays=None, apart=()):
+def table(kernels, assembly, sizes, arrays=None, facts=None):
     """Returns assembly with the stack sizes of all kernels, in the order of the image's table, followed by the image's
     table. The stack sizes are left out if the compiler does not report frame sizes. `arrays` has the bytes of the
     arrays that rillcc allocates for the threads of a block and whose size is unknown at compile time, so that the
-    compiler does not count them. `apart` names the kernels whose blocks never wait for others.
+    compiler does not count them. `facts` maps kernels to what the table says of them.
     rill/device/cpu_image.h describes the format."""
     symbols = read(assembly, sizes)
     names = ENTRY.findall(assembly)
     if all(symbol.size == 0 for symbol in symbols.values()):
-        return image(assembly, names, "0", apart)
+        return image(assembly, names, "0", facts)
     for kernel in kernels:
         for form in find_forms(symbols, kernel) if kernel.name in (arrays or {}) else ():
             if not symbols[form].bounded:
@@ -223,7 +223,7 @@ def table(kernels, assembly, sizes, arrays=None, apart=()):
     needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]
     words = "".join("\t.quad %d\n" % number for number in [len(needs)] + needs)
     text = '\t.section .rodata.rill_stacks,"a"\n\t.balign 8\nrill_cpu_stacks:\n' + words
-    return text + image(assembly, names, "rill_cpu_stacks", apart)
+    return text + image(assembly, names, "rill_cpu_stacks", facts)
 
 
 def variables(assembly):
@@ -242,13 +242,13 @@ def variables(assembly):
     return found
 
 
-def image(assembly, kernels, stacks, apart):
+def image(assembly, kernels, stacks, known):
     """Returns the list of the image's variables, the facts about its kernels, and the image's table. `kernels` has the
     names of the kernels in order."""
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)
-    facts = [int(name in apart) for name in kernels]
+    facts = [(known or {}).get(name, 0) for name in kernels]
     version, flags = (CHECKED_VERSION, CHECKS) if "__tsan_init" in assembly else (VERSION, 0)
     place = "0"
     if any(facts):

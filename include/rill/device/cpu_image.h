@@ -22,6 +22,7 @@
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
 #define RILL_CPU_IMAGE_CHECKS 1u                /* image flag: the kernels check their memory accesses */
 #define RILL_CPU_BLOCKS_NEVER_WAIT 1u           /* kernel fact: no block of the kernel waits for another block */
+#define RILL_CPU_ANY_SHAPE 2u                   /* kernel fact: threads only use their indices in the whole grid */
 #define RILL_CPU_CHECK_STATE "rill_check_state" /* symbol of a thread-local variable in an image that checks */
 /* Kinds of access. A compare-and-exchange and an atomic addition of 0 both update and poll. */
 #define RILL_CPU_READS 1u
@@ -147,7 +148,7 @@ typedef struct rill_cpu_image_table {
 
   /* from image version 8 on */
 
-  /** RILL_CPU_BLOCKS_NEVER_WAIT or 0 for each kernel. NULL if nothing is known. */
+  /** RILL_CPU_BLOCKS_NEVER_WAIT, RILL_CPU_ANY_SHAPE or 0 for each kernel. NULL if nothing is known. */
   const uint8_t *facts;
 } rill_cpu_image_table;
 
