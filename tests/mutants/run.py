@@ -26,7 +26,7 @@ from mutants import MUTANTS  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 60  # seconds that a test may take
 SHOWN = 3000  # characters of what a failed command wrote
-OPTIONS = ["-Dbuildtype=debug", "-Drill_checks=disabled", "-Drill_tests=enabled", "-Drill_mpi=none", "-Drill_comm=false"]
+OPTIONS = ["-Dbuildtype=debug", "-Drill_checks=disabled", "-Drill_tests=enabled", "-Drill_mpi=none"]
 
 
 def read(path):
