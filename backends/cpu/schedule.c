@@ -411,7 +411,7 @@ static void *run_pacer(void *unused) {
       cpu_acquire(&schedule.lock);
     }
     unlock_schedule();
-    const struct timespec tick = cpu_timespec(TICK_MS * 1000000);
+    const struct timespec tick = cpu_timespec(UINT64_C(1000000) * TICK_MS);
     (void)nanosleep(&tick, NULL);
     cpu_acquire(&schedule.lock);
     if (schedule.holder != NULL) {

@@ -427,6 +427,12 @@ static bool has_same_function(const struct rill__operation *a, const struct rill
 /* The kind of change that a step's native nodes need for another operation. */
 enum change { NO_CHANGE, ONE_NODE_CHANGES, NODES_CHANGE };
 
+static enum change change_of_launch(const struct rill__operation *before, const struct rill__operation *after) {
+  if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
+  if (!GPU_NODES_CHANGE_FUNCTION && !has_same_function(before, after)) return NODES_CHANGE;
+  return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
+}
+
 static enum change change_of(struct rill__device *device, const struct rill__operation *before,
                              const struct rill__operation *after) {
   struct gpu_fill_node old, new;
@@ -437,10 +443,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
                                                                                                : NODES_CHANGE;
   }
   switch (after->kind) {
-    case RILL_NODE_KERNEL:
-      if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
-      if (!GPU_NODES_CHANGE_FUNCTION && !has_same_function(before, after)) return NODES_CHANGE;
-      return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
+    case RILL_NODE_KERNEL: return change_of_launch(before, after);
     case RILL_NODE_COPY:
       if (before->staged != NULL || after->staged != NULL) return NODES_CHANGE;
       if (is_same_copy(&before->copy, &after->copy)) return NO_CHANGE;

@@ -253,8 +253,7 @@ static rill_status start_threads(bool calls) {
   return RILL_OK;
 }
 
-/* The parent's watches are not notified in the child.  Those that have arrived or are due are freed with the process.
- */
+/* The parent's watches are not notified in the child, and not freed: the watcher may have been changing their lines. */
 void rill__watches_after_fork(void) {
   (void)take_all(&arrived);
   (void)take_all(&due);

@@ -93,7 +93,8 @@ void rill__trace_file_add(const char *format, ...) {
     if (length < 0 || (size_t)length >= sizeof text - 2 || file.written + (size_t)length > file.limit || file.failed) {
       file.dropped++;
     } else {
-      memcpy(text + length, ",\n", 2);
+      text[length] = ',';
+      text[length + 1] = '\n';
       append_text(text, (size_t)length + 2);
     }
   }

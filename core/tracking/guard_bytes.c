@@ -190,14 +190,14 @@ void rill__guards_compare_zones(struct rill__guards *guards, struct rill__guard 
   for (size_t i = 0; i < count && read; i++) {
     if (rill__guard_is_of_host(batch[i])) continue;
     read = (copies++ > 0 || can_use_stream(batch[i]->device)) &&
-           read_zones(guards, batch[i], guards->buffer + 2 * ZONE * i);
+           read_zones(guards, batch[i], guards->buffer + i * 2 * ZONE);
   }
   if (copies > 0 && guards->stream != NULL && !rill__in_host_call) read &= wait_for_stream(guards);
   for (size_t i = 0; i < count; i++) {
     const unsigned char *const begin = (const unsigned char *)batch[i]->begin;
     if (rill__guard_is_of_host(batch[i])) check_zones(batch[i], begin - ZONE, begin + batch[i]->size);
     if (rill__guard_is_of_host(batch[i]) || !read) continue;
-    const unsigned char *const copied = guards->buffer + 2 * ZONE * i;
+    const unsigned char *const copied = guards->buffer + i * 2 * ZONE;
     check_zones(batch[i], copied, copied + ZONE);
   }
 }

@@ -172,7 +172,7 @@ static struct {
 } asked;
 
 /* RILL_NEW calls this function instead of the library's. */
-rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
+RILL_API rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
   (void)device;
   asked.size = size;
   asked.kind = kind;

@@ -265,8 +265,10 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
       const unsigned kind = waits[at & RILL_SCHED_NUMBER];
       if (kind != RILL_SCHED_BARRIER) all_wait = false;
       const bool masked = masks != nullptr && kind == RILL_SCHED_WARP;
-      for (unsigned k = 0; masked && k < lanes; k++)
+      for (unsigned rest = masked ? there : 0; rest != 0; rest &= rest - 1) { /* only these have stored a mask */
+        const unsigned k = static_cast<unsigned>(__builtin_ctz(rest));
         if (masks[warp + k] != masks[warp + l]) there &= ~(1u << k); /* is in another call or iteration */
+      }
       left &= ~there;
       if (kind != RILL_SCHED_WARP && kind != RILL_SCHED_WARP_ANY) continue;
       const unsigned wanted = kind == RILL_SCHED_WARP_ANY ? 0 : masked ? live & masks[warp + l] : live;
