@@ -202,6 +202,31 @@ class HostMath(differential.Differential):
             images.add(support.Bundle(self, c_file, "k_bundle", library).images[support.HOST])
         self.assertEqual(len(images), 1)
 
+    @unittest.skipUnless(support.X86, "the levels of x86-64")
+    def test_levels_return_the_same_bits(self):
+        """Vectors have another size at each level. In the second kernel, those of 8 doubles are passed between functions
+        for which clang prefers 256 bits."""
+        text = "#include <cmath>\n#include <rill/device/cuda_names.h>\n"
+        text += "RILL_KERNEL(doubles, const double *x, double *y) { const int i = blockIdx.x * 256 + threadIdx.x; double s, c; "
+        text += "sincos(x[i], &s, &c); y[i] = s + tan(x[i]) * c + sinpi(x[i]); }\n"
+        text += "RILL_KERNEL(floats, const double *x, double *y) { __shared__ float t[256]; const int j = threadIdx.x; "
+        text += "t[j] = x[blockIdx.x * 256 + j]; __syncthreads(); t[j] = sin(double(t[j])) + tan(double(t[j])); __syncthreads(); "
+        text += "y[blockIdx.x * 256 + j] = t[255 - j] * cos(double(t[j])); }\n"
+        levels = [level for level in ("x86-64", "x86-64-v3", "x86-64-v4") if support.runnable(level)]
+        self.compile(self.write("k.kernel.cu", text), "--target", "cpu:" + ",".join(levels))
+        images = support.host_images(self.path("out.rill.c"))
+        numbers, runner, count = random.Random(5), Runner(self), 256 * 200
+        values = [numbers.uniform(-9, 9) * numbers.choice((1,) * 20 + (1e5, 1e30)) for _ in range(count)]
+        x, results = (ctypes.c_double * count)(*values), {}
+        for level in levels:
+            image = support.HostImage(self, level, images["cpu:" + level])
+            for name, kernel in image.kernels.items():
+                y = (ctypes.c_double * count)()
+                self.assertEqual(runner.run(kernel, 1, (count // 256, 1, 1), (256, 1, 1), 0, pointer_to(x), pointer_to(y)), 0)
+                self.assertTrue(results.setdefault(name, bytes(y)) == bytes(y), (name, level))
+        self.assertEqual(sorted(results), ["doubles", "floats"])
+        self.assertGreater(len(set(struct.unpack("%dd" % count, results["floats"]))), count // 2)
+
     @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
     def test_calls_are_calls_of_vectors(self):
         """A loop calls the function of as many numbers as a vector has, also between floats, under a condition and in a
