@@ -11,7 +11,7 @@ FUNCTIONS = "sin", "cos", "tan"
 NAMES = ["rill_math_" + name for name in FUNCTIONS]
 LANES = 2, 4, 8
 VARIANTS = b"vector-function-abi-variant"
-# The type that passes a vector of 512 bits depends on this attribute, so neither the functions nor their callers have it.
+# How a vector of 512 bits is passed depends on this attribute, so neither the functions nor their callers have it.
 LEGAL_WIDTH = b"min-legal-vector-width"
 
 
@@ -50,6 +50,8 @@ def freeze_argument(module, function):
     lib, argument = module.lib, module.lib.GetParam(function, 0)
     kind = lib.GetEnumAttributeKindForName(b"noundef", 7)
     lib.RemoveEnumAttributeAtIndex(function, 1, kind)
+    for call in filter(lib.IsACallInst, module.users(function)):
+        lib.RemoveCallSiteEnumAttribute(call, 1, kind)
     users = module.users(argument)
     builder = lib.CreateBuilderInContext(module.context)
     lib.PositionBuilderBefore(builder, module.instructions(lib.GetEntryBasicBlock(function))[0])
