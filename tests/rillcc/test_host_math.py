@@ -7,17 +7,20 @@ import math
 import os
 import random
 import re
+import shutil
 import struct
+import subprocess
 import unittest
 
 import differential
 import support
-from rillcc_lib import listing, spmd
+from rillcc_lib import listing, spmd, vector_calls
 from support import CC, HERE, ROOT, STRICT_C, Runner, pointer_to
 
 TWO = ("pow", "atan2", "hypot")
 OF_CUDA = ("sinpi", "cospi", "normcdf")
 OF_FLOATS = [name for name in spmd.MATHEMATICS if name != "sincosf"] + ["normcdff"]
+OF_DOUBLES = [name for name in spmd.MATHEMATICS_OF_DOUBLE if name != "sincos"]
 MORE = 0.005  # what the reference's own error may add, and the last digit of a bound
 STEP = 997  # of all floats, every so many
 IN_BOTH_FORMS = 50000  # values at most: the test runs fibers slowly
@@ -79,7 +82,7 @@ def same(digits, found, wanted):
 class HostMath(differential.Differential):
     def setUp(self):
         super().setUp()
-        self.names = [*OF_FLOATS, *spmd.MATHEMATICS_OF_DOUBLE]
+        self.names = [*OF_FLOATS, *OF_DOUBLES]
 
     def reference(self):
         path = self.path("exactness.so")
@@ -142,7 +145,8 @@ class HostMath(differential.Differential):
         self.check([name for name in names if name[:-1] in TWO], ctypes.c_float, x, y)
 
     def test_functions_of_doubles_are_accurate(self):
-        """Doubles of every size, those around powers of 2, small ones of which functions are steep, and limits."""
+        """Doubles of every size, those around powers of 2, small ones of which functions are steep, limits, and numbers near
+        multiples of pi / 2, including the nearest of some binades. Neighbours in a vector are near and far."""
         numbers = random.Random(3)
         bits = [(e << 52) + d & (1 << 64) - 1 for e in range(0, 4096, 3) for d in range(-3, 4)]
         bits += [numbers.getrandbits(64) for _ in range(200000)]
@@ -151,7 +155,13 @@ class HostMath(differential.Differential):
         values = [0.0, -0.0, 10.0, 1000.0, *limits, *(-x for x in limits), *values]
         values += [numbers.uniform(-1, 1) * size for size in (1, 1, 1, 2, 30, 800) for _ in range(50000)]
         values += [1 + numbers.uniform(-1, 1) / size for size in (2, 3, 100) for _ in range(50000)]
-        names = [name for name in self.names if name in spmd.MATHEMATICS_OF_DOUBLE]
+        turns = [numbers.getrandbits(numbers.randint(1, 40)) * (math.pi / 2) for _ in range(20000)]
+        turns += [4e5, *map(float.fromhex, ("0x1.6c6cbc45dc8dep5", "0x1.bf9b3c6059d24p17", "0x1.6ac5b262ca1ffp849"))]
+        for turn in turns:
+            near = struct.unpack("q", struct.pack("d", turn))[0] + numbers.randint(-2, 2)
+            values += [sign * y for y in (turn, *struct.unpack("d", struct.pack("q", near))) for sign in (1, -1)]
+        values += [numbers.uniform(-5e5, 5e5) for _ in range(50000)]
+        names = [name for name in self.names if name in OF_DOUBLES]
         x = (ctypes.c_double * len(values))(*values)
         self.check([name for name in names if name not in TWO], ctypes.c_double, x, x)
         x, y = ((ctypes.c_double * len(column))(*column) for column in self.pairs("d", 50000))
@@ -191,6 +201,56 @@ class HostMath(differential.Differential):
             library = "square%d.so" % len(os.listdir(self.folder))
             images.add(support.Bundle(self, c_file, "k_bundle", library).images[support.HOST])
         self.assertEqual(len(images), 1)
+
+    @unittest.skipUnless(support.X86, "the levels of x86-64")
+    def test_levels_return_the_same_bits(self):
+        """Vectors have another size at each level. In the second kernel, those of 8 doubles are passed between functions
+        for which clang prefers 256 bits."""
+        text = "#include <cmath>\n#include <rill/device/cuda_names.h>\n"
+        text += "RILL_KERNEL(doubles, const double *x, double *y) { const int i = blockIdx.x * 256 + threadIdx.x; double s, c; "
+        text += "sincos(x[i], &s, &c); y[i] = s + tan(x[i]) * c + sinpi(x[i]); }\n"
+        text += "RILL_KERNEL(floats, const double *x, double *y) { __shared__ float t[256]; const int j = threadIdx.x; "
+        text += "t[j] = x[blockIdx.x * 256 + j]; __syncthreads(); t[j] = sin(double(t[j])) + tan(double(t[j])); __syncthreads(); "
+        text += "y[blockIdx.x * 256 + j] = t[255 - j] * cos(double(t[j])); }\n"
+        levels = [level for level in ("x86-64", "x86-64-v3", "x86-64-v4") if support.runnable(level)]
+        self.compile(self.write("k.kernel.cu", text), "--target", "cpu:" + ",".join(levels))
+        images = support.host_images(self.path("out.rill.c"))
+        numbers, runner, count = random.Random(5), Runner(self), 256 * 200
+        values = [numbers.uniform(-9, 9) * numbers.choice((1,) * 20 + (1e5, 1e30)) for _ in range(count)]
+        x, results = (ctypes.c_double * count)(*values), {}
+        for level in levels:
+            image = support.HostImage(self, level, images["cpu:" + level])
+            for name, kernel in image.kernels.items():
+                y = (ctypes.c_double * count)()
+                self.assertEqual(runner.run(kernel, 1, (count // 256, 1, 1), (256, 1, 1), 0, pointer_to(x), pointer_to(y)), 0)
+                self.assertTrue(results.setdefault(name, bytes(y)) == bytes(y), (name, level))
+        self.assertEqual(sorted(results), ["doubles", "floats"])
+        self.assertGreater(len(set(struct.unpack("%dd" % count, results["floats"]))), count // 2)
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_calls_are_calls_of_vectors(self):
+        """A loop calls the function of as many numbers as a vector has, also between floats, under a condition and in a
+        kernel with barriers."""
+        text = "#include <cmath>\n#include <rill/device/cuda_names.h>\n"
+        text += "RILL_KERNEL(plain, const double *x, double *y) { const int i = threadIdx.x; y[i] = %s(x[i]); }\n"
+        text += "RILL_KERNEL(floats, const float *x, float *y) { const int i = threadIdx.x; y[i] = float(%s(double(x[i]))); }\n"
+        text += "RILL_KERNEL(some, const double *x, double *y) { const int i = threadIdx.x; if (x[i] > y[i]) y[i] = %s(x[i]); }\n"
+        text += "RILL_KERNEL(waits, const double *x, double *y) { __shared__ double t[256]; const int i = threadIdx.x; "
+        text += "t[i] = %s(x[i]); __syncthreads(); y[i] = t[255 - i]; }\n"
+        lanes = {"x86-64": (2, 4, 2, 2), "x86-64-v3": (4, 8, 4, 4), "x86-64-v4": (8, 8, 8, 4)}
+        for name in vector_calls.FUNCTIONS:
+            source = self.write("k.kernel.cu", text.replace("%s", name))
+            for level, wanted in lanes.items():
+                self.compile(source, "--target", "cpu:" + level)
+                path = self.path("image.so")
+                with open(path, "wb") as file:
+                    file.write(support.Bundle(self, self.path("out.rill.c"), "k_bundle", name + level + ".so").images["cpu:" + level])
+                shown = subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=True).stdout
+                functions = dict(re.findall(r"^\w+ <(.*)>:\n((?:.+\n)*)", shown, re.MULTILINE))
+                for kernel, number in zip(("plain", "floats", "some", "waits"), wanted):
+                    code = "".join(body for symbol, body in functions.items() if kernel + "v.block" in symbol)
+                    found = set(map(int, re.findall("<rill_math_%s_by_([0-9]+)>" % name, code)))
+                    self.assertIn(number, found, (name, level, kernel))
 
     @unittest.skipUnless(support.X86, "the levels of x86-64")
     def test_functions_are_vectors(self):

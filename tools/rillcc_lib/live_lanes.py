@@ -54,7 +54,7 @@ class LiveLanes:
     def is_value(self, value):
         opcode = self.m.opcode(value)
         if opcode == llvm.CALL:
-            return bool(self.c.marker(value)) or (self.w.intrinsic(value).startswith("llvm.") and self.c.is_pure_call(value))
+            return bool(self.c.marker(value)) or self.c.is_computation(value)
         return opcode in PURE or opcode in (llvm.PHI, llvm.BR)
 
     def find(self):

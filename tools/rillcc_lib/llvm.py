@@ -252,6 +252,7 @@ SIGNATURES = {
     "PositionBuilderBefore": "vpp",
     "PrintModuleToString": "pp",
     "PrintValueToString": "pp",
+    "RemoveCallSiteEnumAttribute": "vpuu",
     "RemoveEnumAttributeAtIndex": "vpuu",
     "RemoveStringAttributeAtIndex": "vpusu",
     "ReplaceAllUsesWith": "vpp",

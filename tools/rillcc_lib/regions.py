@@ -23,7 +23,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import all_below, few, flow, llvm, tails, whole_warps
+from . import all_below, few, flow, llvm, tails, vector_calls, whole_warps
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for; the numbers are in rill/device/host_regions.h
@@ -291,6 +291,12 @@ class Finder:
         """Returns whether a call always returns the same result for the same arguments and has no side effects."""
         callee = self.m.callee(call)
         return bool(callee) and not self.marker(call) and self.m.uses_no_memory(callee)
+
+    def is_computation(self, value):
+        """Returns whether a value is a call that may also be executed for threads that skip it."""
+        callee = self.m.callee(value) if self.lib.IsACallInst(value) else None
+        name = self.m.name(callee) if callee else ""
+        return (name.startswith("llvm.") or name in vector_calls.NAMES) and self.is_pure_call(value)
 
     def is_argument_load(self, instruction):
         """Returns whether an instruction loads from the memory of the arguments, which is constant while the kernel

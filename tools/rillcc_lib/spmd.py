@@ -30,6 +30,7 @@ from . import (
     sums,
     threads,
     usual_blocks,
+    vector_calls,
     versions,
     wraps,
 )
@@ -43,8 +44,8 @@ NEVER_WAIT, ANY_SHAPE = 1, 2  # facts about kernels, from rill/device/cpu_image.
 # Functions of the C library for which rill/device/host_math.h has functions that vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
-MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos atan atan2 sinh cosh tanh asinh acosh atanh cbrt
-    hypot""".split()
+MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p sin cos sincos tan asin acos atan atan2 sinh cosh tanh asinh
+    acosh atanh cbrt hypot sinpi cospi""".split()
 # Functions of the header that some kernels need.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 COUNTS = "rill_sched_count"  # borders.py may need this helper later
@@ -123,7 +124,9 @@ class Rewriter:
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
         self.add_range_metadata()
         self.internalize()
+        vector_calls.add(m)
         self.drop_helpers(self.never_needed)
+        vector_calls.drop(m)
         if not unroll:
             self.remove_loop_hints()
         m.run_passes(PREPARE, unroll)
@@ -563,6 +566,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 divisions.Divisions(module).replace()
                 index_wraps = wraps.Wraps(module).exist()
                 rewriter.drop_helpers()
+                vector_calls.drop(module)
                 rewriter.drop_services()
                 if any_level:
                     rewriter.remove_level()

@@ -220,11 +220,7 @@ class WholeWarps:
 
     def is_harmless(self, value):
         """Returns whether all threads may compute a value."""
-        return self.m.opcode(value) in PURE or (self.c.is_pure_call(value) if self.is_intrinsic(value) else bool(self.is_index(value)))
-
-    def is_intrinsic(self, value):
-        callee = self.m.callee(value) if self.lib.IsACallInst(value) else None
-        return bool(callee) and self.m.name(callee).startswith("llvm.")
+        return self.m.opcode(value) in PURE or self.c.is_computation(value) or self.is_index(value)
 
     def is_index(self, value):
         return (self.c.marker(value) or "").startswith("rill_ir_thread")

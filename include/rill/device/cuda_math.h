@@ -88,6 +88,8 @@ RILL_NAME_ void rill_fast_sincosf_(float x, float *sine, float *cosine) {
 #if RILL_ON_CPU && RILL_MATHEMATICS
 template <int = 0> RILL_NAME_ float sinpif(float x) { return rill_math_sinpif(x); }
 template <int = 0> RILL_NAME_ float cospif(float x) { return rill_math_cospif(x); }
+template <int = 0> RILL_NAME_ double sinpi(double x) { return rill_math_sinpi(x); }
+template <int = 0> RILL_NAME_ double cospi(double x) { return rill_math_cospi(x); }
 RILL_NAME_ float normcdff(float x) { return rill_math_normcdff(x); }
 #elif !RILL_NO_LIBRARY_
 template <int = 0> RILL_NAME_ float sinpif(float x) {
@@ -97,10 +99,10 @@ template <int = 0> RILL_NAME_ float cospif(float x) {
   return static_cast<float>(cos(3.14159265358979323846 * fmod(static_cast<double>(x), 2.0)));
 }
 RILL_NAME_ float normcdff(float x) { return 0.5f * erfcf(-0.70710678118654752440f * x); }
-#endif
-#if !RILL_NO_LIBRARY_
 template <int = 0> RILL_NAME_ double sinpi(double x) { return sin(3.14159265358979323846 * fmod(x, 2.0)); }
 template <int = 0> RILL_NAME_ double cospi(double x) { return cos(3.14159265358979323846 * fmod(x, 2.0)); }
+#endif
+#if !RILL_NO_LIBRARY_
 RILL_NAME_ double normcdf(double x) { return 0.5 * erfc(-0.70710678118654752440 * x); }
 #ifndef __USE_GNU /* glibc declares sincosf */
 RILL_NAME_ void sincosf(float x, float *sine, float *cosine) { rill_fast_sincosf_(x, sine, cosine); }

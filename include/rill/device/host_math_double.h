@@ -263,6 +263,7 @@ __asm__(".hidden hypot");
 double hypot(double x, double y) RILL_C_THROWS_ { return rill_math_hypot(x, y); }
 #endif
 }
+#include <rill/device/host_math_trig.h>
 #undef RILL_MOST_DOUBLE_
 #undef RILL_LEAST_DOUBLE_
 #undef RILL_TWO_54_
