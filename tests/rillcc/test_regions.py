@@ -369,6 +369,8 @@ class Regions(differential.Differential):
             "parts": "if (t < 32) { if (a[t] > 0) s += a[t + n]; " + sums + "for (unsigned o = 0; o < (t & 3); o++) s += b[o + t]; "
             "const float v = s / 3; s += rill_shuffle_xor(s, 2); if (v > 0) s -= v * int(t / (m + 1)); s += rill_shuffle_up(s, 1); }",
             "loop": sums + "if (t / 32 != 1) { for (int o = n; o > 0; o /= 4) s += rill_shuffle_xor(s, 1); }",
+            "unused": "for (int r = 0; r < 3; r++) { unsigned v = t % 32; for (unsigned o = 1; o < 32; o *= 2) { "
+            "const unsigned u = rill_shuffle_up(v, o); if (t % 32 >= o) v += u; } } rill_warp_sync();",
             "other": sums + "if (t < 64 && n > 50) { s = rill_ballot(s > 0) % 9 + rill_warp_max(s); }",
             "given": "__syncthreads(); if (t < 32) w[t] = 1; s = rill_shuffle_down(s, 1); __syncthreads(); s += w[0];",
             "two": sums + "if (t < 32) { " + sums + "} if (t / 32 == 1) { " + sums + "} __syncthreads();",

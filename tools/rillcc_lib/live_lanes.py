@@ -95,9 +95,9 @@ class LiveLanes:
         return [v for v in values if self.has_slot(v)]
 
     def result_lanes(self, call):
-        """Returns the lanes that need the result of a shuffle."""
+        """Returns the lanes that need the result of a shuffle. A region that is executed once may need any of them."""
         region = self.w.in_place.get(call)
-        return self.regions[region] if region else self.slots.get(call, 0)
+        return self.regions.get(region, LANES) if region else self.slots.get(call, 0)
 
     def source_lanes(self, call):
         """Returns the lanes whose values reach the lanes that need the result of a shuffle."""
