@@ -1,4 +1,5 @@
 /* Waits until a queue has reached a number. */
+#include "backends/cpu/cpu.h"
 #include "backends/cpu/schedule.h"
 
 #include <sched.h>

@@ -18,7 +18,8 @@
 enum {
   BASE_WORKERS = 4,          /* minimum, if the number was not set */
   SPIN_NS = 50000,           /* about the cost of waking a sleeping worker */
-  YIELD_NS = 2000,           /* after this time, a polling worker yields its processor at each step */
+  YIELD_NS = 2000,           /* after this time, a polling worker yields its processor at each step, if there are ... */
+  FEW_PROCESSORS = 4,        /* ... at most so many */
   IDLE_NS = 2000000000,      /* idle time after which a surplus worker ends and large stacks are freed */
   STACK_BYTES = 9 << 20,     /* kernels need up to 8 MiB (tools/rillcc_lib/stacks.py) */
   STACK_GUARD_BYTES = 65536, /* guard below the stack */
@@ -277,9 +278,10 @@ static struct cpu_queue *try_to_take(void) {
   return queue;
 }
 
-/* Polls for SPIN_NS, or only once if too many workers poll: one processor is left for threads that have work.  Soon
- * yields the processor at each step, because a thread that has work may be waiting for it.  Returns false if nothing
- * was found. */
+/* Polls for SPIN_NS, or only once if too many workers poll: one processor is left for threads that have work.  If
+ * there are few processors, soon yields at each step, because a thread that has work may be waiting for this processor.
+ * If there are more, the system finds another one, and a yield would cost milliseconds if a thread of the program, for
+ * example of OpenMP, spins on this one.  Returns false if nothing was found. */
 static bool poll_work(struct task *task) {
   for (uint64_t until = 0, now = 0; until == 0 || now < until; now = cpu_now()) {
     if (now != 0 && until == 0) {
@@ -300,7 +302,8 @@ static bool poll_work(struct task *task) {
       }
       cpu_relax();
     }
-    if (until != 0 && until - now < SPIN_NS - YIELD_NS) (void)sched_yield();
+    const bool yields = rill__cpu_count() <= FEW_PROCESSORS;
+    if (yields && until != 0 && until - now < SPIN_NS - YIELD_NS) (void)sched_yield();
   }
   return false;
 }
