@@ -1,9 +1,10 @@
 """Finds the kernels that work in blocks of any shape, so that the library may choose the shape.
 
-In such a kernel, blockIdx.x and threadIdx.x are used only in blockIdx.x * blockDim.x + threadIdx.x, the index in the
-grid, and gridDim.x only in gridDim.x * blockDim.x; the same holds for y and z. If the product of gridDim and blockDim
-stays the same, so do the indices. Nothing else depends on the shape: the kernel has no synchronization, no shared
-memory, no warp or block functions, and no calls that report the position of a thread, such as assertions.
+In such a kernel, blockIdx.x and threadIdx.x are used only in blockIdx.x * blockDim.x + threadIdx.x, the index in
+the grid, and gridDim.x only in gridDim.x * blockDim.x; the same holds for y and z. The indices then do not depend
+on the shape of the blocks, as long as the product of gridDim and blockDim stays the same. Nothing else depends on
+the shape: the kernel has no synchronization, no shared memory, no warp or block functions, and no calls that report
+the position of a thread, such as assertions.
 """
 
 from . import llvm
